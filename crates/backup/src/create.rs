@@ -165,8 +165,9 @@ impl Points {
     }
 
     fn take_now(stores: &Stores<'_>) -> Result<Self, BackupError> {
-        let first = stores.first.backup_point()?;
-        let volumes = stores.volumes.iter().map(|(name, store)| Ok((name.clone(), store.backup_point()?)));
+        let first = stores.first.admin().backup_point()?;
+        let volumes =
+            stores.volumes.iter().map(|(name, store)| Ok((name.clone(), store.admin().backup_point()?)));
         Ok(Self { first, volumes: volumes.collect::<Result<_, BackupError>>()? })
     }
 }

@@ -249,7 +249,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
 
-    use scrinium_objects::{ObjectName, Stored, open_bucket};
+    use scrinium_objects::{ObjectName, Stored, WriteOptions, open_bucket};
     use scrinium_statistics::Registry;
     use scrinium_store::{Batch, Family, Store, StoreOptions};
 
@@ -285,8 +285,15 @@ mod tests {
         let content = vec![number; 300_000 + usize::from(number)];
         let name = ObjectName { home: 7, digest: *blake3::hash(&content).as_bytes(), upload: 9 };
         let length = content.len() as u64;
-        let stored_bytes =
-            objects.write(address, &name, length, &mut content.as_slice(), (true, false)).unwrap();
+        let stored_bytes = objects
+            .write(
+                address,
+                &name,
+                length,
+                &mut content.as_slice(),
+                WriteOptions { compressible: true, keep: false },
+            )
+            .unwrap();
         Needed { address: address.to_owned(), stored: Stored { name, length, stored_bytes } }
     }
 

@@ -7,7 +7,8 @@
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
-use scrinium_objects::{ObjectName, Spool};
+use scrinium_assertion::never;
+use scrinium_objects::{ObjectName, Spool, WriteOptions};
 use scrinium_store::{Batch, Family};
 
 use crate::contents::{Content, Contents, PIECE_BYTES};
@@ -139,7 +140,8 @@ impl Contents {
             _ => {
                 let lost = before.as_ref().and_then(Record::object);
                 let content = spool.reader()?;
-                self.write_object(*number, place, (digest, length), content, (compressible, true), lost)?
+                let how = WriteOptions { compressible, keep: true };
+                self.write_object(*number, place, (digest, length), content, how, lost)?
             }
         };
         let record = Record { length, md5, placement: Placement::Object(object) };
@@ -167,7 +169,7 @@ impl Contents {
         place: &Place,
         (digest, length): (Digest, u64),
         content: &mut dyn Read,
-        how: (bool, bool),
+        how: WriteOptions,
         instead_of: Option<ObjectPlace>,
     ) -> Result<ObjectPlace> {
         let mut object = ObjectPlace { place: number, upload: rand::random(), stored_bytes: 0 };
@@ -218,9 +220,10 @@ impl Read for Bytewise<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = self.reader.read(self.offset, buffer.len().min(PIECE_BYTES)).map_err(io::Error::other)?;
         (self.pacer)(piece.len() as u64, self.given.elapsed()).map_err(io::Error::other)?;
-        if let Some(space) = buffer.get_mut(..piece.len()) {
-            space.copy_from_slice(&piece);
-        }
+        let space = buffer.get_mut(..piece.len());
+        let space =
+            space.ok_or_else(|| io::Error::other(never!("no more is read than there is room for")))?;
+        space.copy_from_slice(&piece);
         self.offset += piece.len() as u64;
         self.given = Instant::now();
         Ok(piece.len())

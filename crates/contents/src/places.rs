@@ -193,7 +193,7 @@ impl Places {
     }
 
     fn log(&self) -> Result<String> {
-        Ok(format!("{:016x}", self.store.log_key()?))
+        Ok(format!("{:016x}", self.store.admin().log_key()?))
     }
 
     /// Whether contents of this length are put to a store of objects, and to which.

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use scrinium_objects::{MAX_BYTES, Needed};
+use scrinium_objects::{MAX_BYTES, Needed, WriteOptions};
 use scrinium_statistics::Task;
 use scrinium_store::{Batch, Direction, Family, IoClass, IoLimits, KeyRange};
 use serde::{Deserialize, Serialize};
@@ -185,7 +185,8 @@ impl Contents {
         let reader = ContentReader::new(self, digest, record.clone())?;
         let mut content = Bytewise::new(&reader, pacer);
         let what = (*digest, record.length);
-        let object = self.write_object(number, &place, what, &mut content, (true, false), None)?;
+        let how = WriteOptions { compressible: true, keep: false };
+        let object = self.write_object(number, &place, what, &mut content, how, None)?;
         let mut batch = Batch::new();
         let sent = Record { placement: Placement::Object(object), ..record.clone() };
         batch.put(Family::Blob, &keys::content(digest), &sent.encode());

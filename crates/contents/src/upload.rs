@@ -2,7 +2,7 @@
 
 use md5::{Digest as _, Md5};
 use scrinium_objects::{ObjectError, Spool};
-use scrinium_store::{Batch, Family, Store};
+use scrinium_store::{Batch, Durability, Family, Store};
 
 use crate::contents::{Content, Contents, PIECE_BYTES};
 use crate::error::{ContentError, Result};
@@ -178,7 +178,7 @@ pub(crate) fn discard(store: &Store, upload: u64) {
     let (from, to) = keys::chunk_range(upload);
     batch.delete_range(Family::Blob, &from, &to);
     batch.delete(Family::Meta, &keys::pending_upload(upload));
-    if let Err(error) = store.submit(batch) {
+    if let Err(error) = store.write(batch, Durability::Logged, None) {
         tracing::warn!(upload, %error, "the pieces of an unfinished upload stay until the next start");
     }
 }

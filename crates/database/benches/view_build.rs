@@ -76,7 +76,7 @@ fn stored(documents: u64, count: u64) -> TempDir {
                 documents,
             );
         }
-        store.checkpoint().unwrap();
+        store.admin().checkpoint().unwrap();
     });
     eprintln!("{count} times {documents} documents stored in {took:.1?}");
     folder
@@ -176,7 +176,7 @@ fn build(case: &Value) -> Value {
         let rows = database.view(group, "all documents", RowQuery::default(), &SERVER).unwrap();
         assert_eq!(rows.total_rows, case["documents"].as_u64());
     }
-    store.checkpoint().unwrap();
+    store.admin().checkpoint().unwrap();
     let sum = |bytes: &dyn Fn(&Database) -> u64| opened.iter().map(|database| bytes(database)).sum::<u64>();
     json!({
         "seconds": building.as_secs_f64(), "peak_bytes": peak_bytes,

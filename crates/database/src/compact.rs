@@ -241,7 +241,7 @@ impl Databases {
     /// How much of the files of contents is garbage, in percent; 0 where it is too little to be worth the work.
     #[must_use]
     pub fn contents_garbage_percent(&self) -> u64 {
-        let contents = self.commons().into_iter().map(|common| common.store.blob_figures());
+        let contents = self.commons().into_iter().map(|common| common.store.admin().blob_figures());
         let (garbage_bytes, file_bytes) = contents.fold((0, 0), |(garbage, file), contents| {
             (garbage + contents.garbage_bytes, file + contents.file_bytes)
         });

@@ -20,7 +20,7 @@ impl Damage {
         // What is derived can be made again, and what databases share is missed only where it is read.
         let of_databases =
             |family: &Option<Family>| matches!(family, Some(Family::Point | Family::Scan | Family::Churn));
-        let files = store.damaged_files().iter().filter(|file| of_databases(&file.family));
+        let files = store.admin().damaged_files().iter().filter(|file| of_databases(&file.family));
         let files = files
             .map(|file| (number(&file.from, 0), number(&file.to, u32::MAX), file.name.clone()))
             .collect();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use scrinium_contents::hex;
 use scrinium_document::json::stored_value_of_bytes;
-use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
+use scrinium_store::{Batch, Direction, Durability, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
 
 use crate::access::list::AccessList;
@@ -255,9 +255,9 @@ impl Database {
         let change_number = writer.header.change_number;
         let has_designs = writer.header.design_count != 0;
         let commit = if self.properties().logged {
-            self.store().submit_after(writer.failures, batch)?
+            self.store().write(batch, Durability::Logged, Some(writer.failures))?
         } else {
-            self.store().submit_unlogged_after(writer.failures, batch)?
+            self.store().write(batch, Durability::Flushed, Some(writer.failures))?
         };
         commit.then(move |stored| {
             if stored {
@@ -284,7 +284,7 @@ impl Database {
         if self.properties().logged {
             self.store().commit(batch)?;
         } else {
-            self.store().commit_unlogged(batch)?;
+            self.store().write(batch, Durability::Flushed, None)?.wait()?;
         }
         self.dropped.store(true, Ordering::Release);
         drop(writer);
@@ -369,7 +369,7 @@ impl Database {
 /// About how many bytes of files some families have of a database.
 pub(crate) fn size_in(store: &Store, number: u32, families: [Family; 3]) -> u64 {
     let (from, to) = keys::database_range(number);
-    families.iter().map(|family| store.size_of(*family, &from, &to)).sum()
+    families.iter().map(|family| store.admin().size_of(*family, &from, &to)).sum()
 }
 
 pub(crate) fn read_header(store: &Store, number: u32) -> Result<Header> {

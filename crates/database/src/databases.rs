@@ -180,7 +180,7 @@ impl Databases {
                 contents: Contents::open(store.clone())?,
                 damage: Damage::of(store),
                 share: Mutex::default(),
-                history: store.history()?,
+                history: store.admin().history()?,
                 collation: options.collation,
                 wide: Arc::new(Wide {
                     options: RwLock::new(options),

@@ -89,7 +89,7 @@ pub(crate) fn unmark(common: &Common, number: u32) {
 /// Removes the marks of databases that were cleared away. That of what is derived is in no log, so a crash would bring it
 /// back: the marks stay until it is in files.
 fn forget(store: &Store, numbers: &[u32]) -> Result<()> {
-    store.checkpoint()?;
+    store.admin().checkpoint()?;
     let mut batch = Batch::for_removing();
     for number in numbers {
         batch.delete(Family::Meta, &keys::dropped(*number));

@@ -1,5 +1,6 @@
 //! What can go wrong with a database, in CouchDB's words.
 
+use scrinium_assertion::Fault;
 use scrinium_contents::ContentError;
 use scrinium_document::DocumentError;
 use scrinium_index::IndexError;
@@ -98,6 +99,9 @@ pub enum DatabaseError {
         /// Which record, and what to do.
         reason: String,
     },
+    /// A mistake in the server. Nothing was changed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// What cannot be read at all, or a fault in the server.
     #[error("{reason}")]
     Internal {
@@ -122,7 +126,7 @@ impl DatabaseError {
             Self::Unauthorized { .. } => "unauthorized",
             Self::Full { .. } => "insufficient_storage",
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => "service_unavailable",
-            Self::Damaged { .. } | Self::Internal { .. } => "internal_server_error",
+            Self::Damaged { .. } | Self::Internal { .. } | Self::Fault(_) => "internal_server_error",
         }
     }
 
@@ -146,7 +150,7 @@ impl DatabaseError {
             Self::Unauthorized { .. } => 401,
             Self::Full { .. } => 507,
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => 503,
-            Self::Damaged { .. } | Self::Internal { .. } => 500,
+            Self::Damaged { .. } | Self::Internal { .. } | Self::Fault(_) => 500,
         }
     }
 

@@ -50,7 +50,7 @@ impl Databases {
         let commons = self.commons();
         self.each_entry(|name, Entry { number, volume }| {
             let common = commons.iter().find(|common| common.volume == volume);
-            let usage = common.map(|common| common.store.usage(number)).unwrap_or_default();
+            let usage = common.map(|common| common.store.admin().usage(number)).unwrap_or_default();
             all.push(DatabaseActivity { name: name.to_owned(), number, volume, usage });
         })?;
         Ok(all)
@@ -116,7 +116,8 @@ impl Databases {
 
 /// Whether the trees of a store's indexes hold more than so many parts of what they may.
 fn trees_over(common: &Common, parts: u64, of: u64) -> bool {
-    common.store.reserved(Purpose::ViewTrees) > common.store.budget() / TREES_PART / of * parts
+    common.store.admin().reserved(Purpose::ViewTrees)
+        > common.store.admin().budget() / TREES_PART / of * parts
 }
 
 /// Whether nobody else holds it.

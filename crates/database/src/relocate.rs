@@ -15,7 +15,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use scrinium_statistics::Task;
-use scrinium_store::{Batch, Cursor, Direction, Family, IoClass, KeyRange, ScanOptions, Snapshot, Touched};
+use scrinium_store::{
+    Batch, Cursor, Direction, Durability, Family, IoClass, KeyRange, ScanOptions, Snapshot, Touched,
+};
 
 use crate::database::Database;
 use crate::databases::{Common, Databases};
@@ -145,7 +147,7 @@ impl Databases {
         // Until the catalogue has it there it counts as one that was dropped, so that a crash leaves nothing.
         let (new, _adopting) = self.reserve_number(to, &header)?;
         let old = database.number();
-        let touched = database.store().watch_keys(old, TOUCHED_MAX);
+        let touched = database.store().admin().watch_keys(old, TOUCHED_MAX);
         let (keys, bytes) = (Cell::new(0), Cell::new(0));
         let held = Cell::new(Duration::ZERO);
         let work = Move { databases: self, database, to, old, new, touched, task, keys, bytes, held };
@@ -173,7 +175,7 @@ fn milliseconds(duration: Duration) -> f64 {
 fn check_room(database: &Database, to: &Common) -> Result<()> {
     let sizes = database.sizes()?;
     let needed_bytes = sizes.file_bytes.saturating_add(sizes.external_bytes);
-    let room = to.store.room()?;
+    let room = to.store.admin().room()?;
     if room.takes(needed_bytes) {
         return Ok(());
     }
@@ -407,7 +409,7 @@ impl Move<'_> {
         if self.database.properties().logged {
             self.database.store().commit(batch)?;
         } else {
-            self.database.store().commit_unlogged(batch)?;
+            self.database.store().write(batch, Durability::Flushed, None)?.wait()?;
         }
         Ok(())
     }

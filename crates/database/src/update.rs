@@ -17,6 +17,7 @@ pub(crate) mod records;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use scrinium_assertion::never;
 use scrinium_contents::{Content, Pin};
 use scrinium_document::is_local;
 use scrinium_store::{Batch, Commit, Family};
@@ -354,6 +355,17 @@ impl<'a> Transaction<'a> {
             pins: self.pins,
             records: self.records.into_written(),
         }))
+    }
+}
+
+impl Database {
+    /// As [`update`](Self::update) for one edit, and waits until it is durable and visible.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update) and [`Update::wait`], and what is wrong with the edit.
+    pub fn update_one(self: &Arc<Self>, edit: Edit, mode: EditMode, access: &Access) -> Result<Updated> {
+        let result = self.update(vec![edit], mode, access)?.wait()?.pop();
+        result.unwrap_or_else(|| Err(never!("each edit of an update has a result").into()))
     }
 }
 

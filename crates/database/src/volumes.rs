@@ -119,7 +119,7 @@ impl Databases {
     /// Makes sure that a store is this volume of this server, and that both sides know.
     fn claim(&self, name: &str, store: &Store) -> Result<()> {
         let refused = |reason: String| Err(DatabaseError::Unavailable { reason });
-        let identity = store.identity()?;
+        let identity = store.admin().identity()?;
         let dir = store.dir().display();
         let known = self.known_volume(name)?;
         if known.as_ref().is_some_and(|known| *known != identity) {
@@ -146,7 +146,7 @@ impl Databases {
         // past than it is.
         let restored = store.dir().join(RESTORED_VOLUME);
         let paired = store.get(Family::Meta, keys::PAIRED)?;
-        let log_key = self.store().log_key()?.to_be_bytes();
+        let log_key = self.store().admin().log_key()?.to_be_bytes();
         let is_paired = paired.as_deref() == Some(&log_key[..]);
         if paired.is_some() && !is_paired && !restored.exists() {
             return refused(format!(
@@ -365,7 +365,7 @@ impl Common {
             contents,
             damage: Damage::of(&store),
             share: parking_lot::Mutex::default(),
-            history: store.history()?,
+            history: store.admin().history()?,
             store,
             wide: Arc::clone(&self.wide),
             collation: self.collation,

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use scrinium_document::Revision;
-use scrinium_store::Family;
+use scrinium_store::{FailureEpoch, Family};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -28,7 +28,7 @@ const RECENT_MAX: usize = 128;
 pub(crate) struct Writer {
     pub(crate) header: Header,
     /// How many writes of the store had failed when `header` was read from it.
-    pub(crate) failures: u64,
+    pub(crate) failures: FailureEpoch,
     /// Documents whose last update may not be visible yet, and some of those visible since lately.
     pending: HashMap<String, Pending>,
     /// Changes of `pending` that may not be visible yet, in their order.
@@ -51,7 +51,7 @@ pub(crate) struct Pending {
 
 impl Writer {
     /// `failures` must have been read before `header`.
-    pub(crate) fn new(header: Header, failures: u64) -> Self {
+    pub(crate) fn new(header: Header, failures: FailureEpoch) -> Self {
         Self {
             forgotten: header.change_number,
             header,

@@ -95,7 +95,7 @@ fn main() {
     let served = Served::start(1 << 30);
     let places: Vec<Place> =
         sizes(&SIZES).into_iter().map(|documents| fill(&served.databases, documents)).collect();
-    served.store.checkpoint().unwrap();
+    served.store.admin().checkpoint().unwrap();
     let mut connection = served.connect();
     // At 1,000 documents everything is in memory, so here too: it is size that is compared, not the disk.
     for place in &places {

@@ -150,7 +150,7 @@ fn compare_budgets(ample: &Place, ample_served: &Served) {
     eprintln!("{} MB of documents and views, and {} MB of memory", data >> 20, budget_bytes >> 20);
     let served = on_core(SERVER_CORE, || Served::start(budget_bytes));
     let scarce = fill(&served.databases, ample.documents);
-    served.store.checkpoint().unwrap();
+    served.store.admin().checkpoint().unwrap();
     warm(&scarce, &served);
     let (mut ample_connection, mut scarce_connection) = (ample_served.connect(), served.connect());
     let places = ["memory for all", "memory for a tenth"];
@@ -177,7 +177,7 @@ fn main() {
     let served = on_core(SERVER_CORE, || Served::start(AMPLE_BYTES));
     let sizes = sizes(&SIZES);
     let places: Vec<Place> = sizes.iter().map(|documents| fill(&served.databases, *documents)).collect();
-    served.store.checkpoint().unwrap();
+    served.store.admin().checkpoint().unwrap();
     places.iter().for_each(|place| warm(place, &served));
     warm_everything(&served);
     let mut connection = served.connect();

@@ -68,7 +68,7 @@ fn main() {
     let served = Served::start(6 << 30);
     let documents = sizes(&[500_000])[0];
     fill(&served.databases, documents);
-    served.store.checkpoint().unwrap();
+    served.store.admin().checkpoint().unwrap();
     let mut connections: Vec<Connection> = WHO.iter().map(|(_, name)| served.connect_as(name)).collect();
     let people = WHO.map(|(who, _)| who);
     let cases: [(&str, Parameters); 4] = [

@@ -15,6 +15,7 @@ use scrinium_store::{Batch, Store, StoreOptions};
 
 const SIZES: [u64; 2] = [1000, 1_000_000];
 const VIEWS: u64 = 7;
+const COLLATION: u32 = 1;
 const UPDATES: u64 = 2000;
 const OPENED: usize = 3;
 /// Everything is in memory.
@@ -42,7 +43,7 @@ fn sums(document: u64) -> Sums {
 impl Place {
     fn fill(store: &Store, first_id: u64, documents: u64) -> Self {
         let build = |view: u64| {
-            let index = Index::open(store, first_id + view, 1).unwrap();
+            let index = Index::open(store, first_id + view, 1, COLLATION).unwrap();
             let mut entries: Vec<(Vec<u8>, u64)> =
                 (0..documents).map(|document| (key(view, document, 0), document)).collect();
             entries.sort_unstable();
@@ -72,7 +73,8 @@ impl Place {
     fn open(&mut self, store: &Store) -> f64 {
         self.indexes.clear();
         let began = Instant::now();
-        self.indexes = (0..VIEWS).map(|view| Index::open(store, self.first_id + view, 1).unwrap()).collect();
+        self.indexes =
+            (0..VIEWS).map(|view| Index::open(store, self.first_id + view, 1, COLLATION).unwrap()).collect();
         began.elapsed().as_secs_f64() * 1e3
     }
 }

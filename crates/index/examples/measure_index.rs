@@ -20,6 +20,7 @@ use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Store, StoreOptions};
 
 const READS: usize = 20_000;
+const COLLATION: u32 = 1;
 
 fn key(random: &mut StdRng) -> Vec<u8> {
     let mut key = vec![0; 40];
@@ -112,24 +113,24 @@ fn measure(store: &Store, id: u64, entries: usize) {
     let mut random = StdRng::seed_from_u64(id);
     let mut keys: Vec<Vec<u8>> = (0..entries).map(|_| key(&mut random)).collect();
     keys.sort_unstable();
-    let index = Index::open(store, id, 2).unwrap();
+    let index = Index::open(store, id, 2, COLLATION).unwrap();
     let sorted = keys.iter().map(|key| Ok::<_, String>((key.clone(), vec![b'v'; 60], vec![1.0, 0.5])));
     let (start, before) = (Instant::now(), cpu());
     index.rebuild(sorted, 1).unwrap();
     say(entries, "rebuild", entries as f64 / start.elapsed().as_secs_f64(), "entries/s");
     say(entries, "rebuild CPU", cpu() - before, "s");
     say(entries, "memory of the tree", index.memory_bytes() as f64, "bytes");
-    reads(entries, "as built", &index.reader().unwrap(), &keys, &mut random);
+    reads(entries, "as built", &index.reader(), &keys, &mut random);
     for batch in [1, 20, 500] {
         moves(entries, &index, &mut keys, &mut random, batch, 40_000);
     }
-    reads(entries, "after 120,000 moves", &index.reader().unwrap(), &keys, &mut random);
+    reads(entries, "after 120,000 moves", &index.reader(), &keys, &mut random);
     say(entries, "memory of the tree after moves", index.memory_bytes() as f64, "bytes");
     drop(index);
     let start = Instant::now();
-    let index = Index::open(store, id, 2).unwrap();
+    let index = Index::open(store, id, 2, COLLATION).unwrap();
     say(entries, "open", start.elapsed().as_secs_f64() * 1e3, "ms");
-    let checked = index.reader().unwrap().check().unwrap();
+    let checked = index.reader().check().unwrap();
     say(entries, "entries per chunk", checked.entries as f64 / checked.chunks as f64, "entries");
 }
 

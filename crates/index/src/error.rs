@@ -1,5 +1,6 @@
 //! What can go wrong with an index.
 
+use scrinium_assertion::Fault;
 use scrinium_store::StoreError;
 
 /// An index that cannot be opened, read or changed.
@@ -54,6 +55,9 @@ pub enum IndexError {
         /// Counted from 0.
         entry: u64,
     },
+    /// A mistake in the server; the index was not changed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// The source of a rebuild's entries failed; nothing was kept.
     #[error("the entries of the rebuild cannot be read: {0}")]
     Source(#[source] Box<dyn std::error::Error + Send + Sync>),

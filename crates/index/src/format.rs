@@ -17,6 +17,7 @@
 //! outnumber its entries, the entries move to a new place and nobody reads the old one again. That bounds
 //! what a read can meet, however often an index has been turned over.
 
+use scrinium_assertion::never;
 use scrinium_store::{Batch, Family, KeyRange};
 
 use crate::IndexError;
@@ -87,7 +88,14 @@ impl Layout {
 
     /// The key in the store's key of an entry.
     pub(crate) fn strip<'a>(&self, full: &'a [u8]) -> &'a [u8] {
-        full.get(ID_BYTES + PLACE_BYTES..).unwrap_or_default()
+        full.get(ID_BYTES + PLACE_BYTES..).unwrap_or_else(|| {
+            never!(
+                "the key of an entry begins with its index and its place",
+                "{full:?} of index {}",
+                self.id
+            );
+            &[]
+        })
     }
 
     /// The store's keys of the entries of a place from `from` up to, not including, `to`; `None`: all from there on.
@@ -143,11 +151,18 @@ impl Layout {
             return Err(damaged());
         }
         let sums = sums.iter().map(|bytes| Sum::from_bytes(*bytes)).collect();
-        Ok(Row { fence: full_key.get(ID_BYTES..).unwrap_or_default().to_vec(), place, count, sums })
+        let fence = full_key.get(ID_BYTES..);
+        let fence =
+            fence.ok_or_else(|| never!("the key of a chunk begins with its index", "{full_key:?}"))?;
+        Ok(Row { fence: fence.to_vec(), place, count, sums })
     }
 
     pub(crate) fn put_state(&self, batch: &mut Batch, state: State) {
-        let mut value = vec![VERSION, u8::try_from(self.columns).unwrap_or(u8::MAX)];
+        let columns = u8::try_from(self.columns).unwrap_or_else(|_| {
+            never!("an index has as many sums as it may have", "{} of index {}", self.columns, self.id);
+            u8::MAX
+        });
+        let mut value = vec![VERSION, columns];
         value.extend_from_slice(&self.collation.to_be_bytes());
         value.extend_from_slice(&state.next_place.to_be_bytes());
         value.extend_from_slice(&state.reached.to_be_bytes());

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_store::{Batch, Direction, Purpose, Reservation, Snapshot, Store};
 
 use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, reached_in, remove_all};
@@ -43,20 +42,14 @@ pub(crate) struct Published {
 }
 
 impl Index {
-    /// Opens index number `id` with `sums` summed columns (at most 16), or begins it, empty and at change number 0.
+    /// Opens index number `id` with `sums` summed columns (at most 16), or begins it, empty and at change number 0. The
+    /// index notes `collation`, the version of the order that its keys are made for.
     ///
     /// # Errors
-    /// [`IndexError::Outdated`] and [`IndexError::Damaged`]: [`drop_index`](Self::drop_index), open, and build again.
+    /// [`IndexError::Outdated`] (it was begun with another number of sums or another collation) and
+    /// [`IndexError::Damaged`]: [`drop_index`](Self::drop_index), open, and build again.
     /// [`IndexError::NewerFormat`], [`IndexError::Unsupported`], [`IndexError::Store`].
-    pub fn open(store: &Store, id: u64, sums: usize) -> Result<Self, IndexError> {
-        Self::open_collated(store, id, sums, COLLATION_VERSION)
-    }
-
-    /// As [`open`](Self::open), with keys of another version of the collation, which the index notes.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open); [`IndexError::Outdated`] if it was begun with a version other than `collation`.
-    pub fn open_collated(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Self, IndexError> {
+    pub fn open(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Self, IndexError> {
         if sums > COLUMNS_MAX {
             return Err(IndexError::Unsupported { what: "this many sums" });
         }
@@ -73,7 +66,7 @@ impl Index {
             }
         };
         Ok(Self {
-            memory: store.reserve(Purpose::ViewTrees, tree.bytes() as u64),
+            memory: store.admin().reserve(Purpose::ViewTrees, tree.bytes() as u64),
             counted: AtomicU64::new(state.entries),
             store: store.clone(),
             layout,
@@ -100,7 +93,7 @@ impl Index {
     pub fn drop_index(store: &Store, id: u64) -> Result<(), IndexError> {
         let mut batch = Batch::new();
         remove_all(&mut batch, id);
-        Ok(store.write_derived(batch)?)
+        Ok(store.derived().write(batch)?)
     }
 
     /// Carries out the changes, those of `extra`, and the step to change number `reached`, as one: readers see all or
@@ -152,10 +145,8 @@ impl Index {
     }
 
     /// The index as it stands. Never waits for an update under way.
-    ///
-    /// # Errors
-    /// None at present; the signature leaves room for indexes that are not wholly in memory.
-    pub fn reader(&self) -> Result<Reader, IndexError> {
+    #[must_use]
+    pub fn reader(&self) -> Reader {
         let published = self.published.lock();
         let snapshot = published.frozen.clone().unwrap_or_else(|| self.store.snapshot());
         let contents = Contents {
@@ -164,7 +155,7 @@ impl Index {
             tree: published.tree.clone(),
             reductions: Arc::clone(&self.reductions),
         };
-        Ok(Reader::new(contents, published.state.reached))
+        Reader::new(contents, published.state.reached)
     }
 
     /// The change number that the last update carried; 0 for an index just begun.

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use scrinium_assertion::never;
+
 use crate::sum::{Sum, add_all};
 
 /// How many rows a node has, or a chunk entries.
@@ -68,11 +70,17 @@ impl Rows {
     }
 
     pub(crate) fn place(&self, index: usize) -> Place {
-        self.places.get(index).copied().unwrap_or_default()
+        self.places.get(index).copied().unwrap_or_else(|| {
+            never!("a row that is asked for is in its node", "row {index} of {}", self.len());
+            Place::default()
+        })
     }
 
     pub(crate) fn count(&self, index: usize) -> u64 {
-        self.counts.get(index).copied().unwrap_or_default()
+        self.counts.get(index).copied().unwrap_or_else(|| {
+            never!("a row that is asked for is in its node", "row {index} of {}", self.len());
+            0
+        })
     }
 
     pub(crate) fn counts(&self) -> &[u64] {
@@ -80,7 +88,10 @@ impl Rows {
     }
 
     pub(crate) fn sums(&self, index: usize, columns: usize) -> &[Sum] {
-        self.sums.get(index * columns..(index + 1) * columns).unwrap_or_default()
+        self.sums.get(index * columns..(index + 1) * columns).unwrap_or_else(|| {
+            never!("a row has a sum for each column", "row {index} of {}", self.len());
+            &[]
+        })
     }
 
     fn push(&mut self, fence: &[u8], place: Place, count: u64, sums: &[Sum]) {
@@ -93,7 +104,10 @@ impl Rows {
 
     /// Takes over a row of another node.
     fn copy(&mut self, other: &Self, index: usize, columns: usize) {
-        let fence = other.fence(index).unwrap_or_default();
+        let Some(fence) = other.fence(index) else {
+            never!("a row that is copied is in its node", "row {index} of {}", other.len());
+            return;
+        };
         self.push(fence, other.place(index), other.count(index), other.sums(index, columns));
     }
 
@@ -102,12 +116,17 @@ impl Rows {
         if let ([row], true) = (rows, to == from + 1)
             && self.fence(from) == Some(&row.fence)
         {
-            if let (Some(count), Some(place)) = (self.counts.get_mut(from), self.places.get_mut(from)) {
-                *count = row.count;
-                *place = row.place;
-            }
-            if let Some(sums) = self.sums.get_mut(from * columns..to * columns) {
-                sums.copy_from_slice(&row.sums);
+            let sums = self.sums.get_mut(from * columns..to * columns);
+            let sums = sums.filter(|sums| sums.len() == row.sums.len());
+            match (self.counts.get_mut(from), self.places.get_mut(from), sums) {
+                (Some(count), Some(place), Some(sums)) => {
+                    *count = row.count;
+                    *place = row.place;
+                    sums.copy_from_slice(&row.sums);
+                }
+                _ => {
+                    never!("a row that is replaced has a count, a place and its sums", "row {from}");
+                }
             }
             return;
         }
@@ -192,7 +211,14 @@ impl Node {
     fn part(&self, range: std::ops::Range<usize>, columns: usize) -> Self {
         let mut node = Self::default();
         range.clone().for_each(|index| node.rows.copy(&self.rows, index, columns));
-        node.children = self.children.get(range).unwrap_or_default().to_vec();
+        if !self.children.is_empty() {
+            match self.children.get(range) {
+                Some(children) => node.children = children.to_vec(),
+                None => {
+                    never!("an inner node has a child for each row");
+                }
+            }
+        }
         node
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use scrinium_assertion::never;
 use scrinium_store::{Batch, Snapshot};
 
 use crate::format::{Layout, read_sums};
@@ -202,7 +203,8 @@ impl<'a> Plan<'a> {
         let mut rows: Vec<Row> = Vec::new();
         let mut last: Option<&Found> = None;
         for range in CHUNK.parts(entries.len()) {
-            let part = entries.get(range).unwrap_or_default();
+            let part = entries.get(range);
+            let part = part.ok_or_else(|| never!("the parts of the entries lie within them"))?;
             let fence = match (last, part.first()) {
                 (Some(last), Some(first)) => separator(&last.key, &first.key),
                 _ => row.fence.clone(),

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use scrinium_assertion::{Fault, always, never};
 use scrinium_store::{Batch, SortedFiles, Store};
 
 use crate::format::{CHUNKS, ENTRIES, Layout, State, remove_all};
@@ -78,10 +79,10 @@ impl Index {
             first.extend(source.chunks.rows.iter().map(|row| self.chunk_record(row)));
             Records::Few(first)
         } else {
-            let entries = self.store.sort_derived(ENTRIES, first.into_iter().chain(source.by_ref()));
+            let entries = self.store.derived().sort(ENTRIES, first.into_iter().chain(source.by_ref()));
             source.check()?;
             let chunks = source.chunks.rows.iter().map(|row| self.chunk_record(row));
-            Records::Files { entries: entries?, chunks: self.store.sort_derived(CHUNKS, chunks)? }
+            Records::Files { entries: entries?, chunks: self.store.derived().sort(CHUNKS, chunks)? }
         };
         let Chunks { rows, next_place, .. } = source.chunks;
         Ok(Rebuild { index: self, records, rows, places: (first_place, next_place) })
@@ -154,11 +155,15 @@ fn write(
                 if published.state != State::default() {
                     remove_all(&mut batch, layout.id);
                 }
-                let (entries, chunks) = records.split_at(records.len().saturating_sub(rows.len()));
+                let entries = records.len().checked_sub(rows.len());
+                let entries = entries.ok_or_else(|| never!("each chunk of a rebuild has its record"))?;
+                let (entries, chunks) = records.split_at(entries);
+                check_count(entries.len() as u64, &rows)?;
                 entries.iter().for_each(|(key, value)| batch.put(ENTRIES, key, value));
                 chunks.iter().for_each(|(key, value)| batch.put(CHUNKS, key, value));
             }
             Records::Files { entries, chunks } => {
+                check_count(entries.entries(), &rows)?;
                 remove_all(&mut before, layout.id);
                 files.extend([entries, chunks]);
             }
@@ -168,11 +173,17 @@ fn write(
         layout.put_state(&mut batch, state);
         built.push((tree, state));
     }
-    store.write_derived(before)?;
-    store.bring_in(files)?;
+    store.derived().write(before)?;
+    store.derived().bring_in(files)?;
     // Comes last: until then there is no index, whatever its families hold.
-    store.write_derived(batch)?;
+    store.derived().write(batch)?;
     Ok(built)
+}
+
+/// The chunks hold the entries that are written, and no others.
+fn check_count(entries: u64, rows: &[Row]) -> Result<(), Fault> {
+    let counted: u64 = rows.iter().map(|row| row.count).sum();
+    always!(entries == counted, "the chunks of a rebuild count its entries", "{entries}, {counted} counted")
 }
 
 /// The entries as records of the store; counts them into chunks as they pass.

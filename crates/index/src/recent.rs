@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use scrinium_assertion::never;
 use scrinium_store::{Batch, Direction, Snapshot};
 
 use crate::IndexError;
@@ -73,10 +74,15 @@ impl Recent {
 
     /// Lets the oldest pack go.
     fn pop(&mut self) {
-        if let Some(size) = self.sizes.pop_front() {
-            self.first += 1;
-            self.changes = self.changes.saturating_sub(u64::from(size));
-        }
+        let Some(size) = self.sizes.pop_front() else {
+            never!("a pack that goes was there");
+            return;
+        };
+        self.first += 1;
+        self.changes = self.changes.checked_sub(u64::from(size)).unwrap_or_else(|| {
+            never!("the changes of a pack were counted when it came", "{size} more than there are");
+            0
+        });
     }
 
     /// Adds the chunks that an update makes what they are in `tree` to the batch, which old packs leave.

@@ -1,6 +1,7 @@
 //! Updating indexes, one or several as one.
 
 use parking_lot::MutexGuard;
+use scrinium_assertion::always;
 use scrinium_store::{Batch, Snapshot};
 
 use crate::format::State;
@@ -59,7 +60,7 @@ impl Update<'_> {
         let mut written =
             steps.iter().map(|step| step.write(&snapshot, &mut extra)).collect::<Result<Vec<Next>, _>>();
         if written.is_ok()
-            && let Err(error) = store.write_derived(extra)
+            && let Err(error) = store.derived().write(extra)
         {
             written = Err(error.into());
         }
@@ -94,6 +95,14 @@ impl<'a> Step<'a> {
         let (tree, next_place, packed) = plan.carry_out(&self.nets, &self.recent, batch)?;
         let packs = self.recent.numbers_after(&packed);
         let state = State { next_place, reached: self.reached, entries: tree.count(), packs };
+        always!(
+            next_place >= published.state.next_place
+                && packs.0 >= published.state.packs.0
+                && packs.0 <= packs.1,
+            "no place and no pack of an index is used twice",
+            "{state:?} after {:?}",
+            published.state
+        )?;
         layout.put_state(batch, state);
         Ok(Next { tree, state, packed })
     }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use scrinium_assertion::never;
+
 use crate::node::{NODE, Node, Place, Row};
 use crate::sum::{Sum, add_all};
 
@@ -37,7 +39,11 @@ impl Tree {
     /// The tree over chunks in ascending order. The first one's fence must be empty.
     pub(crate) fn build(chunks: &[Row], columns: usize) -> Self {
         let leaf = |range: std::ops::Range<usize>| {
-            Arc::new(Node::leaf(chunks.get(range).unwrap_or_default(), columns))
+            let rows = chunks.get(range).unwrap_or_else(|| {
+                never!("the parts of the chunks lie within them");
+                &[]
+            });
+            Arc::new(Node::leaf(rows, columns))
         };
         let leaves = NODE.parts(chunks.len()).map(leaf).collect();
         Self { root: grow(leaves, columns), columns, chunks: chunks.len() }
@@ -201,7 +207,10 @@ fn cover_in<'a>(
         return;
     }
     for row in 0..node.rows.len() {
-        let Some(fence) = node.rows.fence(row) else { return };
+        let Some(fence) = node.rows.fence(row) else {
+            never!("each row of a node has a lower bound", "row {row} of {}", node.rows.len());
+            return;
+        };
         let behind = node.rows.fence(row + 1).or(next);
         if to.is_some_and(|to| fence >= to) {
             return;
@@ -225,11 +234,18 @@ fn cover_in<'a>(
 fn grow(mut nodes: Vec<Arc<Node>>, columns: usize) -> Arc<Node> {
     while nodes.len() > 1 {
         let group = |range: std::ops::Range<usize>| {
-            Arc::new(Node::inner(nodes.get(range).unwrap_or_default().to_vec(), columns))
+            let children = nodes.get(range).unwrap_or_else(|| {
+                never!("the parts of the nodes lie within them");
+                &[]
+            });
+            Arc::new(Node::inner(children.to_vec(), columns))
         };
         nodes = NODE.parts(nodes.len()).map(group).collect();
     }
-    nodes.pop().unwrap_or_default()
+    nodes.pop().unwrap_or_else(|| {
+        never!("a tree has a root, be it an empty one");
+        Arc::default()
+    })
 }
 
 /// Whether a chunk was there before. Recursion as deep as the tree, of which every level multiplies the entries by at
@@ -258,8 +274,11 @@ fn replace_in(node: &mut Arc<Node>, fence: &[u8], rows: &[Row], columns: usize) 
 
 /// Brings the row of a child up to date.
 fn refresh(node: &mut Node, index: usize, columns: usize) {
-    if let Some(whole) = node.children.get(index).map(|child| child.whole(columns)) {
-        node.rows.splice(index, index + 1, &[whole], columns);
+    match node.children.get(index).map(|child| child.whole(columns)) {
+        Some(whole) => node.rows.splice(index, index + 1, &[whole], columns),
+        None => {
+            never!("a child that was changed is there", "child {index}");
+        }
     }
 }
 
@@ -273,6 +292,7 @@ fn join_child(node: &mut Node, index: usize, columns: usize) -> bool {
         _ => return false,
     };
     let (Some(first), Some(second)) = (node.children.get(left), node.children.get(left + 1)) else {
+        never!("two children that fit together are there", "from child {left} on");
         return false;
     };
     let mut joined = Node::clone(first);

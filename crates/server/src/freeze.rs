@@ -82,7 +82,7 @@ impl Freezes {
         let options = FreezeOptions { limit, patience: PATIENCE, waiting_max: (threads / 2).max(1) };
         // As for a backup, no database comes, goes or moves between the stores meanwhile, and the first store is first.
         let still = databases.still_catalog();
-        let stores = databases.stores().into_iter().map(|(_, store)| store.freeze(&options));
+        let stores = databases.stores().into_iter().map(|(_, store)| store.admin().freeze(&options));
         let stores = stores.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         drop(still);
         let count = stores.len();

@@ -96,7 +96,8 @@ impl Running {
         });
         state.set_observer(Arc::new(log.clone()));
         state.set_audit(Arc::new(log.clone()));
-        let bodies = Bodies { state: state.clone(), memory: storage.store.reserve(Purpose::Requests, 0) };
+        let bodies =
+            Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
         let server = Server::bind(ports(ground, &settings)?, state).map_err(Failure::work)?;
         let (plain, encrypted) = server.addresses().split_at(settings.http.listen.len());
         ground.listening(if settings.http.tls { "https" } else { "http" }, plain);

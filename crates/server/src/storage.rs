@@ -174,14 +174,14 @@ const FOLLOWED: &[(&[&str], Apply)] = &[
     ),
     (&["file_cache.sync_report"], |databases, settings| {
         for (_, store) in databases.stores() {
-            store.report_syncs_above(settings.file_cache.sync_report);
+            store.admin().report_syncs_above(settings.file_cache.sync_report);
         }
         Ok(())
     }),
     (&["log.favor"], |databases, settings| {
         let mut stores = databases.stores().into_iter();
         stores
-            .try_for_each(|(_, store)| store.set_log_favor(log_favor(settings)))
+            .try_for_each(|(_, store)| store.admin().set_log_favor(log_favor(settings)))
             .map_err(|error| error.to_string())
     }),
     (

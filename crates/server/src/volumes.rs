@@ -125,9 +125,9 @@ pub(crate) fn set_running(databases: &Databases, placed: &Arc<Placed>, settings:
             Some(volume) => (volume.budget_bytes(all_bytes), volume.read_ahead_bytes(settings.io.read_ahead)),
             None => (first_budget_bytes(settings), settings.io.read_ahead),
         };
-        store.set_read_ahead(read_ahead);
-        if store.budget() != bytes {
-            store.set_budget(bytes);
+        store.admin().set_read_ahead(read_ahead);
+        if store.admin().budget() != bytes {
+            store.admin().set_budget(bytes);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use scrinium_assertion::always;
 use scrinium_log::{Apply, Log, Record, Recovery, Sequence};
 
 use crate::StoreError;
@@ -29,6 +30,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(250);
 
 /// Applies each group of the committer as one write.
 pub(crate) struct Applier {
+    /// The last record of the log that was applied.
+    pub(crate) reached: Sequence,
     pub(crate) tree: Arc<Tree>,
     pub(crate) health: Arc<Health>,
     pub(crate) progress: Arc<Progress>,
@@ -36,47 +39,69 @@ pub(crate) struct Applier {
     pub(crate) bell: Arc<Bell>,
 }
 
+/// Why commits could not be applied, in words that others build a sentence around.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", source.reason())]
+pub(crate) struct ApplyError {
+    source: Arc<StoreError>,
+}
+
+impl From<StoreError> for ApplyError {
+    fn from(error: StoreError) -> Self {
+        Self { source: Arc::new(error) }
+    }
+}
+
 impl Apply for Applier {
-    fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String> {
-        self.or_fail(self.when_there_is_space(|| self.write(first, records)))
+    type Error = ApplyError;
+
+    fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), ApplyError> {
+        let applied = self.check_follows(first);
+        let applied = applied.and_then(|()| self.when_there_is_space(|| self.write(first, records)));
+        self.reached = self.or_fail(applied)?;
+        Ok(())
     }
 
-    fn make_durable(&mut self) -> Result<Sequence, String> {
+    fn make_durable(&mut self) -> Result<Sequence, ApplyError> {
         let made = self.when_there_is_space(|| self.tree.flush()).and_then(|()| self.tree.flushed_position());
-        let position = made.map_err(reason_of)?;
+        let position = made?;
         self.progress.flushed(position);
         Ok(position)
     }
 
-    fn apply_unlogged(&mut self, records: &mut dyn Iterator<Item = &Bytes>) -> Result<(), String> {
+    fn apply_unlogged(&mut self, records: &mut dyn Iterator<Item = &Bytes>) -> Result<(), ApplyError> {
         let records: Vec<&Bytes> = records.collect();
         self.or_fail(self.when_there_is_space(|| self.write_unlogged(&records)))
     }
 }
 
-fn reason_of(error: StoreError) -> String {
-    match error {
-        StoreError::Failed { reason } => reason,
-        other => other.to_string(),
-    }
-}
-
 impl Applier {
-    fn or_fail(&self, result: Result<(), StoreError>) -> Result<(), String> {
+    fn or_fail<T>(&self, result: Result<T, StoreError>) -> Result<T, ApplyError> {
         result.map_err(|error| {
-            let reason = reason_of(error);
-            if reason.contains("Corruption") {
+            let reason = error.reason();
+            if matches!(error, StoreError::Corrupt { .. }) {
                 // A compaction came to a damaged block: the next opening goes without what is damaged.
                 crate::damage::note(&self.tree.folder.dir, &reason);
             }
             self.health.fail(&reason);
-            reason
+            error.into()
         })
+    }
+
+    /// The tree has every record of the log up to the one before `first`, and none after it.
+    fn check_follows(&self, first: Sequence) -> Result<(), StoreError> {
+        always!(
+            first.0 == self.reached.0.saturating_add(1),
+            "records are applied in the order of the log, each once",
+            "{first:?} after {:?}",
+            self.reached
+        )?;
+        Ok(())
     }
 
     /// What is in the log would only be delayed by refusing it now, until the store is opened again; what is not
     /// has been seen by readers. Applying a record twice does no harm.
-    fn when_there_is_space(&self, write: impl Fn() -> Result<(), StoreError>) -> Result<(), StoreError> {
+    fn when_there_is_space<T>(&self, write: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
         let deadline = Instant::now() + WAIT_FOR_SPACE;
         loop {
             match write() {
@@ -88,7 +113,7 @@ impl Applier {
                     self.health.wait_for_space(false);
                     let seconds = WAIT_FOR_SPACE.as_secs();
                     let reason = format!("the disk stayed full for {seconds} s with commits waiting for it");
-                    return Err(StoreError::Failed { reason });
+                    return Err(StoreError::Failed { reason, cause: Some(Arc::new(StoreError::Full)) });
                 }
                 result => {
                     self.health.wait_for_space(false);
@@ -98,7 +123,7 @@ impl Applier {
         }
     }
 
-    fn write(&self, first: Sequence, records: &[Bytes]) -> Result<(), StoreError> {
+    fn write(&self, first: Sequence, records: &[Bytes]) -> Result<Sequence, StoreError> {
         let started = Instant::now();
         let mut write = self.tree.start_write();
         let mut bytes = 0_u64;
@@ -113,7 +138,7 @@ impl Applier {
         if self.progress.applied(last, bytes) >= self.redo.limit_bytes() {
             self.bell.ring();
         }
-        Ok(())
+        Ok(last)
     }
 
     /// Readers see these records a moment before they are durable; nobody is told that they are stored, nothing

@@ -15,8 +15,9 @@
 //! is absolute: applying it twice leaves what applying it once leaves.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use scrinium_assertion::{Fault, always, never};
 
-use crate::{Family, StoreError};
+use crate::{Family, MAX_BATCH_BYTES, StoreError};
 
 /// The only version so far, and the first byte of every batch.
 const VERSION: u8 = 1;
@@ -138,13 +139,20 @@ impl Batch {
 
     /// Adds the changes of `other` after those already here.
     pub fn append(&mut self, other: &Self) {
-        self.bytes.extend_from_slice(other.bytes.get(1..).unwrap_or_default());
+        let changes = other.bytes.get(1..).unwrap_or_else(|| {
+            never!("a batch begins with its version");
+            &[]
+        });
+        self.bytes.extend_from_slice(changes);
         self.families.add_all(other.families);
         self.gives_space_back &= other.gives_space_back;
     }
 
     /// Takes back the changes that were added since [`len_bytes`](Self::len_bytes) was `len_bytes`.
     pub fn take_back_to(&mut self, len_bytes: usize) {
+        if len_bytes > self.bytes.len() {
+            never!("changes that were never made are not taken back", "{len_bytes} of {}", self.bytes.len());
+        }
         self.bytes.truncate(len_bytes.max(1));
     }
 
@@ -198,6 +206,30 @@ impl Batch {
         Family::ALL.into_iter().find(|family| family.is_derived() == derived && self.families.has(*family))
     }
 
+    /// The record that goes into the log, once every byte of it is seen to say what was put in: what is read after a
+    /// crash is found out before it is written.
+    pub(crate) fn into_record(self) -> Result<Bytes, Fault> {
+        if self.bytes.len() > MAX_BATCH_BYTES {
+            // No log takes it, and whoever sent so much is told that.
+            return Ok(self.into_bytes());
+        }
+        let mut families = FamilySet::default();
+        for operation in
+            operations_of(&self.bytes).map_err(|error| never!("a batch has its version", "{error}"))?
+        {
+            let operation =
+                operation.map_err(|error| never!("a batch that was made here can be read", "{error}"))?;
+            families.add(operation.family());
+        }
+        always!(
+            families.is_within(self.families),
+            "a batch changes no family but those that it was admitted for",
+            "{families:?}, {:?}",
+            self.families
+        )?;
+        Ok(self.into_bytes())
+    }
+
     fn start(&mut self, kind: u8, family: Family, payload_bytes: usize) {
         self.bytes.reserve(payload_bytes.saturating_add(11));
         self.bytes.put_u8(kind + family.code());
@@ -226,6 +258,10 @@ impl FamilySet {
 
     fn add_all(&mut self, other: Self) {
         self.0 |= other.0;
+    }
+
+    fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
     }
 
     fn has(self, family: Family) -> bool {

@@ -8,7 +8,7 @@ use std::fs::File;
 
 use rocksdb::{BottommostLevelCompaction, CompactOptions, LiveFile, properties, statistics::Ticker};
 
-use crate::store::Store;
+use crate::admin::Admin;
 use crate::tree::Tree;
 use crate::{Family, StoreError, tuning};
 
@@ -56,7 +56,7 @@ pub struct BlobFigures {
     pub garbage_bytes: u64,
 }
 
-impl Store {
+impl Admin<'_> {
     /// Cuts a range into slices of about `slice_bytes`, along the files that it lies in. What is in memory only is not
     /// counted, and is merged with the slice that it belongs to.
     ///
@@ -69,7 +69,7 @@ impl Store {
         to: &[u8],
         slice_bytes: u64,
     ) -> Result<Vec<CompactSlice>, StoreError> {
-        let tree = self.tree();
+        let tree = self.store.tree();
         let bytes = self.size_of(family, from, to);
         let files = overlapping(tree, family, from, to)?;
         let mut bounds = vec![from.to_vec()];
@@ -94,7 +94,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Full`], or [`StoreError::Tree`] if the merge failed; nothing is lost then.
     pub fn compact(&self, slice: &CompactSlice, rewrite: bool) -> Result<u64, StoreError> {
-        let tree = self.tree();
+        let tree = self.store.tree();
         let mut options = CompactOptions::default();
         options.set_exclusive_manual_compaction(false);
         options.set_bottommost_level_compaction(if rewrite {
@@ -108,7 +108,7 @@ impl Store {
         tree.db().compact_range_cf_opt(tree.family(slice.family), from, to, &options);
         // RocksDB's interface for C answers nothing, but counts what went wrong.
         if background_errors(tree) > failures {
-            self.check_writable()?;
+            self.store.check_writable()?;
             let message = "RocksDB could not write the merged files; its LOG in the store's folder says why";
             return Err(StoreError::Tree { action: "compact", message: message.to_owned() });
         }
@@ -120,7 +120,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Tree`] when the list of files cannot be had. A file that has gone meanwhile is none.
     pub fn drop_from_file_cache(&self, family: Family, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
-        let tree = self.tree();
+        let tree = self.store.tree();
         for file in overlapping(tree, family, from, to)? {
             let path = tree.folder.tree.join(file.name.trim_start_matches('/'));
             let Ok(file) = File::open(&path) else { continue };
@@ -136,14 +136,14 @@ impl Store {
     /// # Errors
     /// The file system does not tell.
     pub fn room(&self) -> Result<Room, StoreError> {
-        let core = self.core();
+        let core = self.store.core();
         Ok(Room { free_bytes: core.tree.folder.free_bytes()?, reserve_bytes: core.health.reserve_bytes() })
     }
 
     /// Large values in their files, of all families.
     #[must_use]
     pub fn blob_figures(&self) -> BlobFigures {
-        let tree = self.tree();
+        let tree = self.store.tree();
         let family = tree.family(Family::Blob);
         let figure = |name: &str| tree.db().property_int_value_cf(family, name).ok().flatten().unwrap_or(0);
         BlobFigures {
@@ -156,7 +156,7 @@ impl Store {
     /// files of the families, so it is not for every request.
     #[must_use]
     pub fn compression(&self, families: &[Family]) -> Compression {
-        let tree = self.tree();
+        let tree = self.store.tree();
         let read = |family: Family, name: &str| {
             let text = tree.db().property_value_cf(tree.family(family), name).ok().flatten()?;
             Compression::parse(&text)

@@ -1,6 +1,7 @@
 //! Walking a range of keys.
 
 use rocksdb::{DB, DBRawIteratorWithThreadMode};
+use scrinium_assertion::never;
 
 use crate::account::Reading;
 use crate::tree::Tree;
@@ -80,7 +81,8 @@ impl<'snapshot> Cursor<'snapshot> {
         if self.iterator.valid() {
             self.place = Place::At;
             self.reading.count();
-            return Ok(self.iterator.item());
+            let entry = self.iterator.item();
+            return Ok(Some(entry.ok_or_else(|| never!("a cursor that stands at a key has an entry"))?));
         }
         self.place = Place::End;
         self.iterator.status().map_err(|error| self.tree.error("read", &error))?;

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use scrinium_log::LogError;
+use scrinium_assertion::Fault;
+use scrinium_log::{Cause, LogError};
 
 use crate::Family;
 
@@ -82,9 +84,16 @@ pub enum StoreError {
         "the store takes no writes until it is opened again: {reason}; put that right and restart (docs/operate/logging.md)"
     )]
     Failed {
-        /// What failed first.
+        /// What failed first, as a sentence.
         reason: String,
+        /// The error itself, where it is known.
+        #[source]
+        cause: Option<Cause>,
     },
+
+    /// A mistake in the server. Nothing was changed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
 
     /// Commits are held while somebody takes a snapshot of the disks. Nothing was changed.
     #[error(
@@ -179,6 +188,8 @@ impl StoreError {
         }
         match error.kind() {
             rocksdb::ErrorKind::Corruption => Self::Corrupt { path: dir.to_path_buf(), what: message },
+            // What stopped a merge in the background is told in the words of another error.
+            _ if message.contains("Corruption") => Self::Corrupt { path: dir.to_path_buf(), what: message },
             _ => Self::Tree { action, message },
         }
     }
@@ -195,7 +206,8 @@ impl From<LogError> for StoreError {
                 Self::NewerFormat { path: file, found, supported }
             }
             LogError::Locked { dir } => Self::Locked { dir, pid: None },
-            LogError::Failed { reason } => Self::Failed { reason: reason.as_ref().to_owned() },
+            LogError::Failed { cause } => Self::Failed { reason: cause.to_string(), cause: Some(cause) },
+            LogError::Fault(fault) => Self::Fault(fault),
             LogError::TooLarge { bytes, limit_bytes } => Self::TooLarge { bytes, limit_bytes },
             LogError::Stopped => Self::Closed,
             LogError::Io { .. }
@@ -224,10 +236,18 @@ impl StoreError {
         }
     }
 
+    /// What happened, without what follows from it where the store has failed.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Failed { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// What a commit is answered with; a failed write or sync of the log has stopped all later ones too.
     pub(crate) fn of_commit(error: LogError) -> Self {
         match error {
-            LogError::Io { .. } => Self::Failed { reason: error.to_string() },
+            LogError::Io { .. } => Self::Failed { reason: error.to_string(), cause: Some(Arc::new(error)) },
             other => other.into(),
         }
     }

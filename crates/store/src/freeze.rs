@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, RwLockReadGuard};
 use scrinium_log::Committer;
 
+use crate::admin::Admin;
 use crate::keeper::Core;
 use crate::{Store, StoreError};
 
@@ -129,20 +130,20 @@ impl Core {
     }
 }
 
-impl Store {
+impl Admin<'_> {
     /// Holds commits at a moment of which the tree's files hold everything that was answered, so that a snapshot of the
     /// disks by somebody else is of that moment, also where it is of several disks, one after the other. Reading goes on,
     /// and so does what is derived.
     ///
     /// # Errors
     /// [`StoreError::Frozen`] if it is frozen, or what was under way took longer than `options.limit`; and as
-    /// [`Store::checkpoint`]. Commits go on then.
+    /// [`Admin::checkpoint`]. Commits go on then.
     pub fn freeze(&self, options: &FreezeOptions) -> Result<Freeze, StoreError> {
-        let core = self.core();
+        let core = self.store.core();
         // Most of it while commits go on.
         core.checkpoint()?;
         let deadline = Instant::now() + options.limit;
-        let freeze = Freeze { number: core.hold.begin(options)?, store: self.clone() };
+        let freeze = Freeze { number: core.hold.begin(options)?, store: self.store.clone() };
         // Who saw no freeze has submitted when this is had; who comes later sees it.
         drop(core.committer.write());
         while !core.committer.read().as_ref().ok_or(StoreError::Closed)?.is_idle() {

@@ -67,7 +67,7 @@ impl Health {
 
     fn admit_unless(&self, refused: &AtomicBool, tree: &Tree, bytes: usize) -> Result<(), StoreError> {
         if let Some(reason) = self.failure.get() {
-            return Err(StoreError::Failed { reason: reason.clone() });
+            return Err(StoreError::Failed { reason: reason.clone(), cause: None });
         }
         let bytes = bytes as u64;
         if self.since_measured.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= MEASURE_BYTES {

@@ -33,7 +33,7 @@ impl Drop for Workplace {
     }
 }
 
-/// Entries of one derived family in sorted files, which wait to be brought in ([`Store::bring_in`](crate::Store)). They
+/// Entries of one derived family in sorted files, which wait to be brought in ([`Derived::bring_in`](crate::Derived::bring_in)). They
 /// are removed when this is dropped before.
 pub struct SortedFiles {
     family: Family,

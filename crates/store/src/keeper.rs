@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use rocksdb::properties;
+use scrinium_assertion::always;
 use scrinium_log::{Committer, LogError, Sequence};
 
 use crate::archiving::Archiving;
@@ -44,16 +45,23 @@ pub(crate) struct Core {
     rescued: AtomicBool,
 }
 
+/// What [`Core`] is made of.
+pub(crate) struct CoreParts {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) committer: Committer,
+    pub(crate) archiving: Archiving,
+    pub(crate) style: LogStyle,
+    pub(crate) redo: Arc<Redo>,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) checkpoints: scrinium_statistics::Counter,
+}
+
 impl Core {
-    pub(crate) fn new(
-        tree: Arc<Tree>,
-        health: Arc<Health>,
-        progress: Arc<Progress>,
-        committer: Committer,
-        (style, archiving): (LogStyle, Archiving),
-        (redo, bell): (Arc<Redo>, Arc<Bell>),
-        checkpoints: scrinium_statistics::Counter,
-    ) -> Self {
+    pub(crate) fn new(parts: CoreParts) -> Self {
+        let CoreParts { tree, health, progress, committer, archiving, style, redo, bell, checkpoints } =
+            parts;
         let open_files = Reservation::new(&tree.budget, Purpose::OpenFiles, 0);
         Self {
             tree,
@@ -87,6 +95,12 @@ impl Core {
         if self.progress.flushed(position)
             && let Some(committer) = self.committer.read().as_ref()
         {
+            always!(
+                position <= committer.last_synced(),
+                "the tree's files hold nothing of the log that is not durable there",
+                "{position:?} of {:?}",
+                committer.last_synced()
+            )?;
             committer.release_before(Sequence(position.0.saturating_add(1)));
         }
         Ok(())

@@ -9,6 +9,7 @@
 //! It knows nothing of documents, and no other crate knows that there is a RocksDB.
 
 mod account;
+mod admin;
 mod applier;
 mod archiving;
 mod backup;
@@ -18,6 +19,7 @@ mod commit;
 mod compact;
 mod cursor;
 mod damage;
+mod derived;
 mod error;
 mod family;
 mod figures;
@@ -52,12 +54,14 @@ mod tree;
 mod tuning;
 
 pub use account::Usage;
+pub use admin::Admin;
 pub use backup::BackupPoint;
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;
 pub use compact::{BlobFigures, CompactSlice, Compression, Room};
 pub use cursor::{Cursor, Entry};
 pub use damage::DamagedFile;
+pub use derived::Derived;
 pub use error::StoreError;
 pub use family::Family;
 pub use folder::RESTORED_VOLUME;
@@ -74,11 +78,11 @@ pub use rewrite::Rewritten;
 pub use roll_forward::{Reached, roll_forward};
 pub use salvage::{Plan, plan_salvage, salvage, survey_log};
 pub use scrinium_log::{
-    ArchiveStatus, ArchivedGroup, ArchivedLog, Damage, LogError, Missing, Segment, Sequence, Surveyed,
+    ArchivedGroup, ArchivedLog, Damage, FailureEpoch, LogError, Missing, Segment, Sequence, Surveyed,
 };
 pub use slice::Slice;
 pub use snapshot::Snapshot;
 pub use store::Store;
-pub use style::{LogFavor, LogStyle};
+pub use style::{Durability, LogFavor, LogStyle};
 pub use tolerant::{Gap, Step, TolerantScan};
 pub use touched::{Touched, TouchedKeys};

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
+use scrinium_assertion::never;
 use scrinium_log::Sequence;
 
 /// Positions are remembered so many bytes apart.
@@ -32,6 +33,9 @@ impl Progress {
     /// Records that `bytes` more were applied, up to the record `last`. Tells how many are not in synced files.
     pub(crate) fn applied(&self, last: Sequence, bytes: u64) -> u64 {
         let mut state = self.state.lock();
+        if state.marks.back().is_some_and(|(mark, _)| mark.0 > last.0) {
+            never!("records are applied in their order", "{last:?} after {:?}", state.marks.back());
+        }
         state.applied_bytes += bytes;
         let applied_bytes = state.applied_bytes;
         if state.marks.back().is_none_or(|(_, marked)| applied_bytes - marked >= MARK_BYTES) {
@@ -50,9 +54,7 @@ impl Progress {
             return false;
         }
         state.flushed = position;
-        while let Some((mark, bytes)) = state.marks.front().copied().filter(|(mark, _)| mark.0 <= position.0)
-        {
-            debug_assert!(mark.0 <= position.0);
+        while let Some((_, bytes)) = state.marks.front().copied().filter(|(mark, _)| mark.0 <= position.0) {
             state.flushed_bytes = bytes;
             state.marks.pop_front();
         }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use scrinium_assertion::never;
+
 use crate::budget::Budget;
 
 /// A use of memory that is no block and no memtable. Whoever holds much of it reserves it, and the store keeps so much
@@ -57,7 +59,15 @@ pub(crate) struct Reserved {
 
 impl Reserved {
     pub(crate) fn of(&self, purpose: Purpose) -> u64 {
-        self.by_purpose.get(purpose.index()).map_or(0, |bytes| bytes.load(Ordering::Relaxed))
+        self.counter(purpose).map_or(0, |bytes| bytes.load(Ordering::Relaxed))
+    }
+
+    fn counter(&self, purpose: Purpose) -> Option<&AtomicU64> {
+        let counter = self.by_purpose.get(purpose.index());
+        if counter.is_none() {
+            never!("each purpose has a counter", "{purpose:?}");
+        }
+        counter
     }
 
     pub(crate) fn total(&self) -> u64 {
@@ -66,7 +76,7 @@ impl Reserved {
 
     /// Reserves `new` bytes where there were `old` ones.
     pub(crate) fn replace(&self, purpose: Purpose, old: u64, new: u64) {
-        let Some(bytes) = self.by_purpose.get(purpose.index()) else { return };
+        let Some(bytes) = self.counter(purpose) else { return };
         if new >= old {
             bytes.fetch_add(new - old, Ordering::Relaxed);
         } else {

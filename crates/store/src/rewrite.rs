@@ -13,6 +13,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, WriteBatch, WriteOptions};
+use scrinium_assertion::never;
 use scrinium_statistics::Registry;
 
 use crate::budget::Budget;
@@ -56,9 +57,9 @@ impl Store {
         let sorted: u64 = Family::ALL
             .iter()
             .filter(|family| !family.is_derived())
-            .map(|family| store.size_of(*family, &[], &[u8::MAX; 64]))
+            .map(|family| store.admin().size_of(*family, &[], &[u8::MAX; 64]))
             .sum();
-        let needed = sorted.saturating_add(store.blob_figures().file_bytes);
+        let needed = sorted.saturating_add(store.admin().blob_figures().file_bytes);
         if store.free_bytes()? < needed.saturating_add(options.reserve_bytes) {
             return Err(StoreError::Full);
         }
@@ -72,7 +73,8 @@ impl Store {
         // One that was killed right after may have kept a tree in this very second.
         let mut names =
             (options.clock.now_s()..).map(|name| options.dir.join(format!("tree.damaged-{name}")));
-        rewritten.kept = names.find(|kept| !kept.exists()).unwrap_or_default();
+        let kept = names.find(|kept| !kept.exists());
+        rewritten.kept = kept.ok_or_else(|| never!("some second of all to come has no folder yet"))?;
         rename(&from, &rewritten.kept)?;
         finish(&options.dir)?;
         damage::forget(&options.dir)?;
@@ -120,7 +122,8 @@ fn copy(
     let mut batch = WriteBatch::default();
     batch.put(POSITION_KEY, store.position()?.0.to_be_bytes());
     for family in Family::ALL.into_iter().filter(|family| !family.is_derived()) {
-        let Some(handle) = db.cf_handle(family.name()) else { continue };
+        let handle = db.cf_handle(family.name());
+        let handle = handle.ok_or_else(|| never!("the new tree has every family", "{family}"))?;
         let mut scan = snapshot.tolerant(family, KeyRange::ALL);
         while let Some(step) = scan.next() {
             match step {

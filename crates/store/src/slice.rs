@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rocksdb::DBPinnableSlice;
+use scrinium_assertion::{always, never};
 use self_cell::self_cell;
 
 use crate::tree::Tree;
@@ -44,7 +45,11 @@ impl Deref for Slice {
         match &self.0 {
             Repr::One(cell) => cell.borrow_dependent(),
             Repr::OfMany(cell, index) => {
-                cell.borrow_dependent().get(*index).and_then(Option::as_deref).unwrap_or_default()
+                let found = cell.borrow_dependent().get(*index).and_then(Option::as_deref);
+                found.unwrap_or_else(|| {
+                    never!("a slice is of a value that was found", "value {index}");
+                    &[]
+                })
             }
         }
     }
@@ -127,6 +132,8 @@ pub(crate) fn multi_get<K: AsRef<[u8]>>(
         found.into_iter().map(|one| one.map_err(|error| tree.error("read", &error))).collect()
     })?;
     let cell = Arc::new(cell);
+    let count = cell.borrow_dependent().len();
+    always!(count == keys.len(), "each key has an answer", "{count} of {}", keys.len())?;
     let found = cell.borrow_dependent().iter().enumerate();
     Ok(found
         .map(|(index, one)| one.as_ref().map(|_| Slice(Repr::OfMany(Arc::clone(&cell), index))))

@@ -2,32 +2,28 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use scrinium_clock::Clock;
-use scrinium_log::{ArchiveStatus, Committer, DirectIo, Log, LogError, LogOptions};
+use scrinium_log::{Committer, DirectIo, FailureEpoch, Log, LogOptions};
 use scrinium_statistics::Registry;
 
+use crate::admin::Admin;
 use crate::applier::{Applier, replay};
 use crate::archiving::{self, Archiving};
-use crate::backup::BackupPoint;
 use crate::budget::Budget;
-use crate::damage::DamagedFile;
+use crate::derived::Derived;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::ingest::{SortedFiles, Together};
-use crate::keeper::{Bell, Core, Keeper};
-use crate::memory;
+use crate::keeper::{Bell, Core, CoreParts, Keeper};
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
 use crate::redo::Redo;
 use crate::syncs::{Syncs, WatchedSystem};
 use crate::tree::{Direct, Tree};
 use crate::{
-    Batch, Commit, Family, LogFavor, LogStyle, Purpose, Reservation, Slice, Snapshot, StoreError,
-    StoreOptions, Touched, Usage, figures, salvage, slice,
+    Batch, Commit, Durability, Family, LogStyle, Slice, Snapshot, StoreError, StoreOptions, figures, salvage,
+    slice,
 };
 
 /// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
@@ -102,6 +98,7 @@ impl Store {
         health.measure(&tree);
         let bell = Arc::new(Bell::default());
         let applier = Applier {
+            reached: tree.position()?,
             tree: Arc::clone(&tree),
             health: Arc::clone(&health),
             progress: Arc::clone(&progress),
@@ -113,9 +110,9 @@ impl Store {
         let archive_every = options.log_archive.as_ref().map(|archive| archive.every);
         let archiving = Archiving::new(&committer, archive_every.unwrap_or_default(), &options.clock);
         let style = if options.log_archive.is_some() { LogStyle::Archive } else { options.log_style };
-        let (log, shared) = ((style, archiving), (redo, bell));
-        let core = Core::new(tree, health, progress, committer, log, shared, checkpoints);
-        let core = Arc::new(core);
+        let parts =
+            CoreParts { tree, health, progress, committer, archiving, style, redo, bell, checkpoints };
+        let core = Arc::new(Core::new(parts));
         figures::register(&core, statistics);
         if core.style == LogStyle::Off {
             // Nothing of the log is needed from here on.
@@ -134,40 +131,35 @@ impl Store {
         &self.inner.clock
     }
 
-    /// Hands a batch over. Batches take effect in the order of calls; the answer comes when this one is
-    /// synced and visible. Blocks only while more than `queue_bytes` wait.
+    /// Hands a batch over, which is answered when it is visible and as durable as `durability` says. Blocks only while
+    /// more than `queue_bytes` wait. With `after`, the batch is taken only if no commit has failed since
+    /// [`Store::failures`] answered with that: a batch that builds on one that failed must not be stored.
+    ///
+    /// Batches of one durability take effect in the order of calls; between the two only what was answered comes before
+    /// what is submitted then. Nothing that was submitted when a batch was visible is durable before that batch is.
     ///
     /// # Errors
     /// [`StoreError::WrongFamily`] for a derived family, [`StoreError::TooLarge`], [`StoreError::Full`],
     /// [`StoreError::Failed`], [`StoreError::Closed`]; nothing was changed then.
-    pub fn submit(&self, batch: Batch) -> Result<Commit, StoreError> {
-        if self.log_style() == LogStyle::Off {
-            return self.hand_over(batch, |committer, record| committer.submit_unlogged(None, record));
-        }
-        self.hand_over(batch, Committer::submit)
-    }
-
-    fn hand_over(
+    pub fn write(
         &self,
         batch: Batch,
-        submit: impl FnOnce(&Committer, Bytes) -> Result<scrinium_log::Commit, LogError>,
+        durability: Durability,
+        after: Option<FailureEpoch>,
     ) -> Result<Commit, StoreError> {
-        self.admit(&batch, "submit")?;
+        self.admit(&batch, "write")?;
         if batch.is_empty() {
             return Ok(Commit::of_nothing());
         }
         let committer = self.inner.core.open_committer()?;
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
-        submit(committer, batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
-    }
-
-    /// What tells this store from every other one, also from copies of it that were restored: its identity, of 32
-    /// hexadecimal digits, and after a `-` the key of its log, of 16.
-    ///
-    /// # Errors
-    /// [`StoreError::Closed`], or that `store.format` cannot be read.
-    pub fn history(&self) -> Result<String, StoreError> {
-        Ok(format!("{}-{:016x}", self.identity()?, self.log_key()?))
+        let record = batch.into_record()?;
+        let submitted = match (durability.within(self.inner.core.style), after) {
+            (Durability::Logged, None) => committer.submit(record),
+            (Durability::Logged, Some(epoch)) => committer.submit_after(epoch, record),
+            (Durability::Flushed, after) => committer.submit_unlogged(after, record),
+        };
+        submitted.map(Commit::of).map_err(StoreError::of_commit)
     }
 
     /// The longest batch that one commit takes, in bytes as encoded.
@@ -183,51 +175,10 @@ impl Store {
         &self.inner.core.tree.folder.dir
     }
 
-    /// How many commits have failed. Whoever keeps in memory what its batches have made of the store reads it
-    /// again when this number has changed.
+    /// It changes when a commit fails. What keeps in memory what its batches have made of the store reads it again then.
     #[must_use]
-    pub fn failures(&self) -> u64 {
-        self.inner.core.committer.read().as_ref().map_or(0, Committer::failures)
-    }
-
-    /// As [`Store::submit`], unless a commit has failed since [`Store::failures`] was `failures`: a batch that
-    /// builds on one that failed must not be stored.
-    ///
-    /// # Errors
-    /// As [`Store::submit`], and [`StoreError::Failed`] if a commit has failed since.
-    pub fn submit_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
-        if self.log_style() == LogStyle::Off {
-            return self.submit_unlogged_after(failures, batch);
-        }
-        self.hand_over(batch, |committer, record| committer.submit_after(failures, record))
-    }
-
-    /// As [`Store::submit_after`], past the log: it is answered when the tree's files hold the batch, with all that
-    /// wait for the same. Readers see it a moment earlier, but nothing that they commit is durable before it is.
-    ///
-    /// Such batches take effect in the order of calls among themselves, and so do those of the log; between the two
-    /// only what was answered comes before what is submitted then.
-    ///
-    /// # Errors
-    /// As [`Store::submit_after`].
-    ///
-    /// Where the log is archived they go through it all the same: what does not could not be restored.
-    pub fn submit_unlogged_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
-        if self.log_style() == LogStyle::Archive {
-            return self.submit_after(failures, batch);
-        }
-        self.hand_over(batch, |committer, record| committer.submit_unlogged(Some(failures), record))
-    }
-
-    /// As [`Store::commit`], past the log; see [`Store::submit_unlogged_after`].
-    ///
-    /// # Errors
-    /// As [`Store::commit`].
-    pub fn commit_unlogged(&self, batch: Batch) -> Result<(), StoreError> {
-        if self.log_style() == LogStyle::Archive {
-            return self.commit(batch);
-        }
-        self.hand_over(batch, |committer, record| committer.submit_unlogged(None, record))?.wait()
+    pub fn failures(&self) -> FailureEpoch {
+        self.inner.core.committer.read().as_ref().map_or_else(FailureEpoch::default, Committer::failures)
     }
 
     /// Whether commits go into the log, unless they are made to stay out of it.
@@ -236,25 +187,14 @@ impl Store {
         self.inner.core.style
     }
 
-    /// Favors running or restarting from now on.
+    /// As [`Store::write`] with [`Durability::Logged`], then waits for the answer; faster than these two while nobody else
+    /// writes.
     ///
     /// # Errors
-    /// What RocksDB reports.
-    pub fn set_log_favor(&self, favor: LogFavor) -> Result<(), StoreError> {
-        let core = &self.inner.core;
-        core.tree.set_memtable_bytes(favor.memtable_bytes())?;
-        core.redo.favor(favor);
-        core.bell.ring();
-        Ok(())
-    }
-
-    /// [`Store::submit`], then waits for the answer; faster than these two while nobody else writes.
-    ///
-    /// # Errors
-    /// As [`Store::submit`] and [`Commit::wait`].
+    /// As [`Store::write`] and [`Commit::wait`].
     pub fn commit(&self, batch: Batch) -> Result<(), StoreError> {
-        if self.log_style() == LogStyle::Off {
-            return self.commit_unlogged(batch);
+        if Durability::Logged.within(self.inner.core.style) == Durability::Flushed {
+            return self.write(batch, Durability::Flushed, None)?.wait();
         }
         self.admit(&batch, "commit")?;
         if batch.is_empty() {
@@ -262,103 +202,19 @@ impl Store {
         }
         let committer = self.inner.core.open_committer()?;
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
-        committer.commit(batch.into_bytes()).map(|_| ()).map_err(StoreError::of_commit)
+        committer.commit(batch.into_record()?).map(|_| ()).map_err(StoreError::of_commit)
     }
 
-    /// Changes derived families: visible as a whole when this returns, and on disk with some later flush.
-    /// After a crash, the derived families stand as they stood after one of their changes, with all
-    /// before it and none after, but for sorted files that came in later ([`bring_in`](Self::bring_in)). What a change
-    /// is derived from must have been committed before.
-    ///
-    /// On a full disk it goes on longer than commits do, for half of the reserve.
-    ///
-    /// # Errors
-    /// [`StoreError::WrongFamily`] for a logged family, [`StoreError::Full`], [`StoreError::Failed`],
-    /// [`StoreError::Closed`].
-    #[allow(clippy::needless_pass_by_value, reason = "a batch is used up by writing it, here as in submit")]
-    pub fn write_derived(&self, batch: Batch) -> Result<(), StoreError> {
-        if let Some(family) = batch.family_that_is(false) {
-            return Err(StoreError::WrongFamily { family, operation: "write_derived" });
-        }
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let core = &self.inner.core;
-        core.health.admit_on_reserve(&core.tree, batch.len_bytes())?;
-        self.check_committer()?;
-        let mut write = self.inner.core.tree.start_write();
-        write.add(batch.as_bytes())?;
-        write.finish().inspect_err(|error| self.note_failure(error))
-    }
-
-    /// Brings many entries into a derived family at once, faster than batches: all of them are visible
-    /// when this returns, or none. Keys must come in strictly ascending order.
-    ///
-    /// They are on disk when this returns, and so is every change of derived families that was done before the call.
-    ///
-    /// # Errors
-    /// [`StoreError::Unsorted`], [`StoreError::WrongFamily`], [`StoreError::Full`], or an error of the
-    /// file system.
-    pub fn ingest_derived(
-        &self,
-        family: Family,
-        sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<u64, StoreError> {
-        let files = self.sort_derived(family, sorted)?;
-        let entries = files.entries();
-        self.bring_in(vec![files])?;
-        Ok(entries)
-    }
-
-    /// Writes entries of a derived family into sorted files, which are not part of the store before
-    /// [`bring_in`](Self::bring_in). Keys must come in strictly ascending order.
-    ///
-    /// # Errors
-    /// As [`Store::ingest_derived`].
-    pub fn sort_derived(
-        &self,
-        family: Family,
-        sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<SortedFiles, StoreError> {
-        if !family.is_derived() {
-            return Err(StoreError::WrongFamily { family, operation: "ingest_derived" });
-        }
-        let core = &self.inner.core;
-        // As other derived changes, these go on longer than commits do when the disk is full.
-        core.health.admit_on_reserve(&core.tree, 0)?;
-        SortedFiles::write(&core.tree, family, sorted)
-    }
-
-    /// Brings sorted files in, between which no key may come twice; those of one family at once, one family after the
-    /// other. They are on disk when this returns, and so is every change of derived families that was done before the
-    /// call. Who writes meanwhile hardly waits.
-    ///
-    /// # Errors
-    /// As [`Store::ingest_derived`]. Some of the files may be in then.
-    #[allow(clippy::needless_pass_by_value, reason = "files are used up by bringing them in")]
-    pub fn bring_in(&self, files: Vec<SortedFiles>) -> Result<(), StoreError> {
-        self.check_committer()?;
-        let mut together = Together::of(&files);
-        if together.is_empty() {
-            return Ok(());
-        }
-        // What was written before is on the disk before the files are.
-        let tree = &self.inner.core.tree;
-        tree.flush()?;
-        together.bring_in_at_once(tree)?;
-        if together.is_empty() {
-            return Ok(());
-        }
-        // Where somebody has written between the keys of the files, the tree flushes while all writes wait: the less there
-        // is left to flush, the shorter.
-        tree.flush()?;
-        together.bring_in(tree)
-    }
-
-    /// Files of the store that were missing or damaged when it was opened: what lies in them cannot be read.
+    /// What is derived from commits: written past the log.
     #[must_use]
-    pub fn damaged_files(&self) -> &[DamagedFile] {
-        &self.inner.core.tree.damaged
+    pub fn derived(&self) -> Derived<'_> {
+        Derived::new(self)
+    }
+
+    /// What runs the store: checkpoints, backups, memory, sizes.
+    #[must_use]
+    pub fn admin(&self) -> Admin<'_> {
+        Admin::new(self)
     }
 
     pub(crate) fn position(&self) -> Result<scrinium_log::Sequence, StoreError> {
@@ -406,40 +262,6 @@ impl Store {
         Snapshot::take(&self.inner.core.tree)
     }
 
-    /// Writes memtables to files and lets go of the log before that, so that a crash has less to read
-    /// again. Commits go on meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`] or an error of the file system; nothing is lost then.
-    pub fn checkpoint(&self) -> Result<(), StoreError> {
-        self.inner.core.checkpoint()
-    }
-
-    /// Makes a checkpoint of the tree's files beside them, for a backup: everything that was answered before this
-    /// call, and what is derived from it. It costs hard links, and disk only for what changes while it is kept.
-    /// With an archive, the log up to there is archived when this returns.
-    ///
-    /// # Errors
-    /// [`StoreError::Full`], [`StoreError::Closed`], [`StoreError::Log`] if the archive takes nothing, or an error
-    /// of the file system.
-    pub fn backup_point(&self) -> Result<BackupPoint, StoreError> {
-        BackupPoint::take(&self.inner.core, &self.inner.clock)
-    }
-
-    /// How the log's archive stands; `None` if the log is not archived.
-    #[must_use]
-    pub fn archive_status(&self) -> Option<ArchiveStatus> {
-        Some(self.inner.core.archiving.archive()?.status())
-    }
-
-    /// Has everything that was answered before this call copied into the log's archive, if there is one.
-    ///
-    /// # Errors
-    /// [`StoreError::Log`] if it is not there after the time that is given.
-    pub fn archive_log(&self, limit: Duration) -> Result<(), StoreError> {
-        self.inner.core.archive_log(limit)
-    }
-
     /// Whether writes are taken now.
     ///
     /// # Errors
@@ -450,97 +272,22 @@ impl Store {
         self.check_committer()
     }
 
-    /// Sets the memory for blocks, memtables and all that is [reserved](Self::reserve), at least 16 MB. Blocks beyond it
-    /// are dropped before this returns, and their memory is the system's again; memtables and what is reserved shrink as
-    /// they are given back.
-    pub fn set_budget(&self, bytes: u64) {
-        let tree = &self.inner.core.tree;
-        let is_smaller = bytes < tree.budget.bytes();
-        tree.budget.set(bytes);
-        if is_smaller {
-            memory::give_back();
-        }
-    }
-
-    /// Has long scans read so much ahead from now on; 0: as the budget allows. Merging follows when the store is opened
-    /// again.
-    pub fn set_read_ahead(&self, bytes: u64) {
-        self.inner.core.tree.budget.set_read_ahead(bytes);
-    }
-
-    /// Notes which keys that begin with `number`, four bytes, big-endian, are changed from now on, `max` of them.
-    #[must_use]
-    pub fn watch_keys(&self, number: u32, max: usize) -> Touched {
-        Touched::watch(&self.inner.core.tree.watched, number, max)
-    }
-
-    /// What tells the store's log from all others; a store that was restored begins another one.
-    ///
-    /// # Errors
-    /// [`StoreError::Closed`].
-    pub fn log_key(&self) -> Result<u64, StoreError> {
-        Ok(self.inner.core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key())
-    }
-
-    /// What tells this store from all others, 32 hexadecimal digits.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] or an error of the file system.
-    pub fn identity(&self) -> Result<String, StoreError> {
-        self.inner.core.tree.folder.identity()
-    }
-
-    /// From now on reports syncs of the log that take so long or longer; zero: none.
-    pub fn report_syncs_above(&self, time: Duration) {
-        self.inner.syncs.report_above(time);
-    }
-
-    /// Takes memory for something else than blocks and memtables from the budget.
-    #[must_use]
-    pub fn reserve(&self, purpose: Purpose, bytes: u64) -> Reservation {
-        Reservation::new(&self.inner.core.tree.budget, purpose, bytes)
-    }
-
-    /// What is reserved for a purpose, in bytes.
-    #[must_use]
-    pub fn reserved(&self, purpose: Purpose) -> u64 {
-        self.inner.core.tree.budget.reserved_for(purpose)
-    }
-
-    /// The memory for blocks, memtables and all that is reserved, in bytes.
-    #[must_use]
-    pub fn budget(&self) -> u64 {
-        self.inner.core.tree.budget.bytes()
-    }
-
-    /// What was read and written under keys that begin with `number`, four bytes, big-endian, since the store was opened.
-    /// Contents, which users share, are not among it.
-    #[must_use]
-    pub fn usage(&self, number: u32) -> Usage {
-        self.inner.core.tree.accounts.usage(number)
-    }
-
-    /// About how many bytes of disk the keys from `from` up to, not including, `to` take. What is still in
-    /// memtables only is left out.
-    #[must_use]
-    pub fn size_of(&self, family: Family, from: &[u8], to: &[u8]) -> u64 {
-        let tree = &self.inner.core.tree;
-        let sizes = tree.db().get_approximate_sizes_cf(tree.family(family), &[rocksdb::Range::new(from, to)]);
-        sizes.into_iter().sum()
-    }
-
     /// Takes no more writes, waits for those under way, and makes a checkpoint, so that the next opening
     /// has nothing to read again. Snapshots and clones may go on reading; the folder's lock is given
     /// back with the last of them.
     ///
     /// # Errors
-    /// As [`Store::checkpoint`]. The store is closed all the same, and nothing is lost.
+    /// As [`Admin::checkpoint`]. The store is closed all the same, and nothing is lost.
     pub fn close(self) -> Result<(), StoreError> {
         self.inner.close()
     }
 
     pub(crate) fn core(&self) -> &Core {
         &self.inner.core
+    }
+
+    pub(crate) fn syncs(&self) -> &Syncs {
+        &self.inner.syncs
     }
 
     pub(crate) fn tree(&self) -> &Tree {
@@ -559,7 +306,7 @@ impl Store {
     }
 
     /// What is derived from commits must not go on when they do not.
-    fn check_committer(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_committer(&self) -> Result<(), StoreError> {
         match self.inner.core.committer.read().as_ref() {
             None => Err(StoreError::Closed),
             Some(committer) => {
@@ -568,7 +315,7 @@ impl Store {
         }
     }
 
-    fn note_failure(&self, error: &StoreError) {
+    pub(crate) fn note_failure(&self, error: &StoreError) {
         if !matches!(error, StoreError::Full) {
             self.inner.core.health.fail(&error.to_string());
         }

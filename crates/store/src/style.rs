@@ -13,6 +13,28 @@ pub enum LogStyle {
     Off,
 }
 
+/// How a commit is made durable before it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// By the log, with one sync for all that wait. Where the store has no log ([`LogStyle::Off`]) it is
+    /// [`Durability::Flushed`].
+    Logged,
+    /// By the tree's own files, with one flush for all that wait. Readers see the batch a moment earlier. Where the log
+    /// is archived ([`LogStyle::Archive`]) it is [`Durability::Logged`]: what is not in the log could not be restored.
+    Flushed,
+}
+
+impl Durability {
+    /// What it is in a store of such a log.
+    pub(crate) fn within(self, style: LogStyle) -> Self {
+        match style {
+            LogStyle::Circular => self,
+            LogStyle::Archive => Self::Logged,
+            LogStyle::Off => Self::Flushed,
+        }
+    }
+}
+
 impl LogStyle {
     /// The number that statistics show.
     pub(crate) fn code(self) -> u32 {

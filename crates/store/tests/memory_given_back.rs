@@ -24,14 +24,15 @@ fn a_smaller_budget_gives_the_memory_of_blocks_back() {
     options.budget_bytes = Some(LARGE_BYTES);
     let store = Store::open(options, &Registry::new()).unwrap();
     let sorted = (0..VALUES).map(|at| (at.to_be_bytes().to_vec(), noise(at, VALUE_BYTES)));
-    store.ingest_derived(Family::DerivedScan, sorted).unwrap();
+    let files = store.derived().sort(Family::DerivedScan, sorted).unwrap();
+    store.derived().bring_in(vec![files]).unwrap();
     let read = |at: u32| drop(store.get(Family::DerivedScan, &at.to_be_bytes()).unwrap().unwrap());
     (0..VALUES).for_each(read);
     // What is read once more stays, here and there among what goes.
     (0..VALUES).step_by(60).for_each(read);
     let resident_mb = || memory_bytes(std::process::id()) / 1e6;
     let before_mb = resident_mb();
-    store.set_budget(16 * MEGABYTE);
+    store.admin().set_budget(16 * MEGABYTE);
     let after_mb = resident_mb();
     println!("{before_mb:.0} MB before, {after_mb:.0} MB after");
     assert!(before_mb - after_mb > 126.0, "{before_mb:.0} MB before, {after_mb:.0} MB after");

@@ -66,7 +66,7 @@ proptest! {
                     model.retain(|key, _| *key < vec![from] || *key >= vec![to]);
                 }
                 Step::DeleteRange(..) => {}
-                Step::Checkpoint => store.checkpoint().unwrap(),
+                Step::Checkpoint => store.admin().checkpoint().unwrap(),
                 Step::BackUp => {
                     let made = back_up(dir, &store).unwrap();
                     prop_assert_eq!(made.manifest.sequence, states.len() as u64 - 1);
@@ -134,7 +134,7 @@ fn a_restore_to_a_time_between_two_writes_has_the_first_and_not_the_second() {
         thread::sleep(Duration::from_millis(5));
         times.push(now_ms());
     }
-    store.archive_log(Duration::from_secs(30)).unwrap();
+    store.admin().archive_log(Duration::from_secs(30)).unwrap();
     drop(store);
     for (writes, time) in times.iter().enumerate() {
         let into = dir.path().join(format!("restored-{writes}"));
@@ -158,7 +158,7 @@ fn a_store_that_was_restored_goes_on_and_is_backed_up_beside_its_former_self() {
     put(&store, b"1", b"");
     back_up(dir.path(), &store).unwrap();
     put(&store, b"2", b"");
-    store.archive_log(Duration::from_secs(30)).unwrap();
+    store.admin().archive_log(Duration::from_secs(30)).unwrap();
     drop(store);
     let data = dir.path().join("data");
     fs::rename(&data, dir.path().join("lost")).unwrap();
@@ -171,7 +171,7 @@ fn a_store_that_was_restored_goes_on_and_is_backed_up_beside_its_former_self() {
     assert_eq!((made.sequence, &made.store), (2, &restored.manifest.store));
     assert_ne!(made.log_key, restored.manifest.log_key);
     put(&store, b"3", b"");
-    store.archive_log(Duration::from_secs(30)).unwrap();
+    store.admin().archive_log(Duration::from_secs(30)).unwrap();
     drop(store);
     let into = dir.path().join("again");
     restore_to(dir.path(), &into, Target::Latest).unwrap();
@@ -191,7 +191,7 @@ fn what_was_changed_outside_the_log_is_no_silent_gap() {
     store.close().unwrap();
     let store = open(dir.path());
     put(&store, b"3", b"");
-    store.archive_log(Duration::from_secs(30)).unwrap();
+    store.admin().archive_log(Duration::from_secs(30)).unwrap();
     let refused = restore_to(dir.path(), &dir.path().join("refused"), Target::Latest);
     assert!(
         matches!(&refused, Err(BackupError::Store(StoreError::Log(LogError::Archive { .. })))),
@@ -200,7 +200,7 @@ fn what_was_changed_outside_the_log_is_no_silent_gap() {
     // With a backup made since it goes on.
     back_up(dir.path(), &store).unwrap();
     put(&store, b"4", b"");
-    store.archive_log(Duration::from_secs(30)).unwrap();
+    store.admin().archive_log(Duration::from_secs(30)).unwrap();
     drop(store);
     let into = dir.path().join("restored");
     restore_to(dir.path(), &into, Target::Latest).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::common::{folder, open, order, read_restored, source};
 use scrinium_backup::{BackupError, Quiet, Repository, Stores, Target, create, prune, restore, verify};
 use scrinium_fault::{rerun, skip};
-use scrinium_objects::{Needed, ObjectName, Objects, Stored, Survey, open_bucket};
+use scrinium_objects::{Needed, ObjectName, Objects, Stored, Survey, WriteOptions, open_bucket};
 use scrinium_store::{Batch, Family};
 
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -158,7 +158,7 @@ fn attachments_child() {
     for (content, compressible) in contents.iter().zip([false, true, true]) {
         let name = ObjectName { home: 7, digest: *blake3::hash(content).as_bytes(), upload: 9 };
         let length = content.len() as u64;
-        let how = (compressible, false);
+        let how = WriteOptions { compressible, keep: false };
         let stored_bytes = objects.write(address, &name, length, &mut content.as_slice(), how).unwrap();
         needed.push(Needed { address: address.to_owned(), stored: Stored { name, length, stored_bytes } });
     }

@@ -43,10 +43,10 @@ impl Databases {
             float(common.wide.compactions.under_way.lock().len() as u64)
         });
         self.figure(statistics, "Database.Compact.Contents.Bytes", |common| {
-            float(common.store.blob_figures().file_bytes)
+            float(common.store.admin().blob_figures().file_bytes)
         });
         self.figure(statistics, "Database.Compact.Contents.GarbageBytes", |common| {
-            float(common.store.blob_figures().garbage_bytes)
+            float(common.store.admin().blob_figures().garbage_bytes)
         });
         self.register_view_statistics(statistics);
         self.register_passed_over(statistics);

@@ -81,7 +81,7 @@ impl Database {
             return Ok(purged);
         }
         // What the indexes have followed may be in memory only, and after a crash they would follow it again.
-        self.store().checkpoint()?;
+        self.store().admin().checkpoint()?;
         let (mut next, mut young) = (Some(from), None::<u64>);
         while let Some(from) = next {
             let tombstones = self.tombstones(from, limit, until_ms)?;

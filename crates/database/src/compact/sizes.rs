@@ -91,7 +91,7 @@ impl Database {
         {
             return share;
         }
-        let found = self.store().compression(&keys::FAMILIES);
+        let found = self.store().admin().compression(&keys::FAMILIES);
         #[allow(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
         let share =
             if found.raw_bytes == 0 { 1.0 } else { found.stored_bytes as f64 / found.raw_bytes as f64 };

@@ -91,7 +91,7 @@ impl<'a> Work<'a> {
             self.go_on()?;
         }
         // Written to files once, and not again and again by each slice.
-        store.checkpoint()?;
+        store.admin().checkpoint()?;
         let (from, to) = keys::database_range(database.number());
         let ranges = keys::FAMILIES
             .into_iter()
@@ -115,7 +115,7 @@ impl<'a> Work<'a> {
 
     /// Compacts the indexes of a design document.
     pub(super) fn compact_indexes(&mut self, database: &Arc<Database>, design: &str) -> Worked {
-        self.store.checkpoint()?;
+        self.store.admin().checkpoint()?;
         let ranges = database.index_ranges(design)?;
         let families = [Family::DerivedScan, Family::DerivedChurn];
         let ranges = families
@@ -134,7 +134,7 @@ impl<'a> Work<'a> {
         };
         let mut slices = Vec::new();
         for (family, from, to) in ranges {
-            slices.extend(self.store.slices(family, &from, &to, slice_bytes)?);
+            slices.extend(self.store.admin().slices(family, &from, &to, slice_bytes)?);
         }
         Ok(slices)
     }
@@ -144,7 +144,7 @@ impl<'a> Work<'a> {
         while self.databases.collect_contents()?.removed > 0 {
             self.go_on()?;
         }
-        self.store.checkpoint()?;
+        self.store.admin().checkpoint()?;
         let slices = self.content_slices()?;
         self.task.set_total(slices.iter().map(|slice| slice.bytes).sum());
         self.check_room(slices.iter())?;
@@ -153,7 +153,7 @@ impl<'a> Work<'a> {
 
     /// The references to contents of all databases.
     fn content_slices(&self) -> Worked<Vec<CompactSlice>> {
-        Ok(self.store.slices(Family::Blob, &[], &[u8::MAX], SLICE_BYTES)?)
+        Ok(self.store.admin().slices(Family::Blob, &[], &[u8::MAX], SLICE_BYTES)?)
     }
 
     /// Contents belong to all databases. With each pass those in the oldest quarter of their files move to new ones.
@@ -161,7 +161,7 @@ impl<'a> Work<'a> {
         // What was removed counts as garbage only once the references to it are merged.
         slices.iter().try_for_each(|slice| self.compact_slice(slice, false))?;
         for _ in 0..CONTENT_PASSES {
-            let contents = self.store.blob_figures();
+            let contents = self.store.admin().blob_figures();
             if contents.garbage_bytes * 100 <= contents.file_bytes * CONTENT_GARBAGE_PERCENT {
                 break;
             }
@@ -177,10 +177,10 @@ impl<'a> Work<'a> {
         self.go_on()?;
         self.check_room_for(slice.needed_bytes)?;
         let begun = Instant::now();
-        let written_bytes = self.store.compact(slice, rewrite)?;
+        let written_bytes = self.store.admin().compact(slice, rewrite)?;
         self.written_bytes.set(self.written_bytes.get() + written_bytes);
         if self.order.bypass_file_cache {
-            self.store.drop_from_file_cache(slice.family, &slice.from, &slice.to)?;
+            self.store.admin().drop_from_file_cache(slice.family, &slice.from, &slice.to)?;
         }
         self.databases.compactions().counts.slices.fetch_add(1, Ordering::Relaxed);
         self.task.advance(slice.bytes);
@@ -205,7 +205,7 @@ impl<'a> Work<'a> {
     }
 
     fn check_room_for(&self, needed_bytes: u64) -> Worked {
-        let room = self.store.room()?;
+        let room = self.store.admin().room()?;
         if room.takes(needed_bytes) {
             return Ok(());
         }

@@ -433,7 +433,7 @@ fn an_index_that_differs_from_its_documents_is_built_anew() {
         } else {
             batch.put(*family, key, &[value.as_slice(), &[1]].concat());
         }
-        world.store.write_derived(batch).unwrap();
+        world.store.derived().write(batch).unwrap();
         let report = world.fixup(REPAIR);
         let is_index = |kind| matches!(kind, FindingKind::IndexDamaged | FindingKind::IndexDiffers);
         let is_found = report.findings.iter().any(|finding| is_index(finding.kind));

@@ -138,11 +138,11 @@ impl Audit {
 }
 
 fn audit(database: &Arc<Database>, view: &View, tick: &mut dyn FnMut() -> Result<()>) -> Result<Audited> {
-    let mut reader = view.index.index.reader()?;
+    let mut reader = view.index.index.reader();
     let mut later = changed_later(database, view, &reader)?;
     if later.len() > BEHIND_MAX {
         database.update_chosen_view(view)?;
-        reader = view.index.index.reader()?;
+        reader = view.index.index.reader();
         later = changed_later(database, view, &reader)?;
     }
     let found = match stored(view, &reader, &later, tick) {

@@ -31,7 +31,7 @@ impl Collection {
     /// A view as somebody with this access sees it.
     pub(crate) fn open(view: &View, access: &Access) -> Result<Self> {
         access.check_reader()?;
-        let reader = view.index.index.reader()?;
+        let reader = view.index.index.reader();
         let mut streams = vec![Vec::new()];
         let is_plain = view.is_plain(&reader)?;
         if !is_plain {

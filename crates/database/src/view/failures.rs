@@ -140,7 +140,7 @@ impl Failures {
         } else {
             batch.put(Family::DerivedPoint, &key, state.told.encode().as_bytes());
         }
-        database.store().write_derived(batch)?;
+        database.store().derived().write(batch)?;
         state.is_stored = true;
         Ok(())
     }

@@ -66,7 +66,7 @@ pub(super) fn note(store: &Store, database: u32, gone: &[(u32, u32)]) -> Result<
         all.extend(gone.iter().filter(|(of, _)| *of == home).map(|(_, index)| *index));
         put(&mut batch, database, home, &all);
     }
-    Ok(store.write_derived(batch)?)
+    Ok(store.derived().write(batch)?)
 }
 
 impl Database {
@@ -138,7 +138,7 @@ impl Database {
         if next.is_none() {
             put(&mut batch, database, home, &noted.difference(gone).copied().collect());
         }
-        store.write_derived(batch)?;
+        store.derived().write(batch)?;
         Ok(next)
     }
 }

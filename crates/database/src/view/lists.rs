@@ -88,7 +88,7 @@ pub(super) fn home_prefix(database: u32, home: u32) -> [u8; 12] {
 pub(super) fn size_bytes(store: &Store, home: u64) -> u64 {
     let (database, home) = numbers_of(home);
     let (from, to) = (home_prefix(database, home), home_prefix(database, home.saturating_add(1)));
-    store.size_of(Family::DerivedPoint, &from, &to)
+    store.admin().size_of(Family::DerivedPoint, &from, &to)
 }
 
 /// Calls `look` with each document's list in an index; false: the lists of a document cannot be read.
@@ -132,7 +132,7 @@ pub(super) fn remove_unused(store: &Store, database: u32, used: &HashSet<u32>, n
             batch.delete(Family::DerivedPoint, &gone::key(database, found));
         }
     }
-    Ok(store.write_derived(batch)?)
+    Ok(store.derived().write(batch)?)
 }
 
 /// Who changes lists of some homes holds these, so that two indexes of one home can be updated by two at once.

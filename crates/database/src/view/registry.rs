@@ -127,7 +127,7 @@ impl ViewIndex {
         let (from, to) = (self.id.to_be_bytes(), (self.id + 1).to_be_bytes());
         [Family::DerivedScan, Family::DerivedChurn]
             .iter()
-            .map(|family| store.size_of(*family, &from, &to))
+            .map(|family| store.admin().size_of(*family, &from, &to))
             .sum()
     }
 }
@@ -256,11 +256,11 @@ fn open_index(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Ind
     if store.contains(Family::DerivedPoint, &leftover_key(id))? {
         Index::drop_index(store, id)?;
     }
-    match Index::open_collated(store, id, sums, collation) {
+    match Index::open(store, id, sums, collation) {
         Err(error @ (IndexError::Outdated { .. } | IndexError::Damaged { .. })) => {
             tracing::warn!(%error, "rebuilding the index of a view");
             empty_index(store, id)?;
-            Ok(Index::open_collated(store, id, sums, collation)?)
+            Ok(Index::open(store, id, sums, collation)?)
         }
         opened => Ok(opened?),
     }
@@ -272,7 +272,7 @@ fn new_index(database: &Database, identity: &[u8; 16]) -> Result<Numbers> {
     let mut batch = Batch::new();
     numbers.put(&mut batch, database.number(), identity);
     batch.delete(Family::DerivedPoint, &gone::key(database.number(), number));
-    database.store().write_derived(batch)?;
+    database.store().derived().write(batch)?;
     Ok(numbers)
 }
 
@@ -287,7 +287,7 @@ pub(super) fn assign_home(database: &Database, views: &[&View]) -> Result<()> {
         numbers.put(&mut batch, database.number(), &view.index.identity);
     }
     batch.delete(Family::DerivedPoint, &gone::key(database.number(), home));
-    database.store().write_derived(batch)?;
+    database.store().derived().write(batch)?;
     let numbers = |index: u32| views.iter().any(|view| view.index.number() == index);
     note_gone(database.store(), database.number(), &all, |of| !numbers(of.index))?;
     views.iter().for_each(|view| view.index.home.store(home, Ordering::Release));
@@ -329,14 +329,14 @@ fn empty_index(store: &Store, id: u64) -> Result<()> {
 pub(super) fn note_leftovers(store: &Store, id: u64) -> Result<()> {
     let mut batch = Batch::new();
     batch.put(Family::DerivedPoint, &leftover_key(id), &[]);
-    Ok(store.write_derived(batch)?)
+    Ok(store.derived().write(batch)?)
 }
 
 /// The index and its lists are complete.
 pub(super) fn forget_leftovers(store: &Store, id: u64) -> Result<()> {
     let mut batch = Batch::new();
     batch.delete(Family::DerivedPoint, &leftover_key(id));
-    Ok(store.write_derived(batch)?)
+    Ok(store.derived().write(batch)?)
 }
 
 /// Whether there is a view of this identity whose index is yet to be built.
@@ -417,7 +417,7 @@ pub(super) fn drop_unused(database: &Database, used: &HashSet<[u8; 16]>) -> Resu
     }
     drop(indexes);
     if !batch.is_empty() {
-        database.store().write_derived(batch)?;
+        database.store().derived().write(batch)?;
     }
     Ok(dropped)
 }
@@ -432,7 +432,7 @@ pub(super) fn drop_stored(database: &Database, identity: &[u8; 16]) -> Result<bo
     batch.delete(Family::DerivedPoint, &identity_key(database.number(), identity));
     batch.delete(Family::DerivedPoint, &leftover_key(id));
     failures::forget(&mut batch, database.number(), identity);
-    store.write_derived(batch)?;
+    store.derived().write(batch)?;
     Ok(true)
 }
 
@@ -445,6 +445,6 @@ pub(crate) fn drop_all(store: &Store, database: u32) -> Result<()> {
     }
     let (from, to) = usage::usage_range(database);
     batch.delete_range(Family::DerivedPoint, &from, &to);
-    store.write_derived(batch)?;
+    store.derived().write(batch)?;
     Ok(())
 }

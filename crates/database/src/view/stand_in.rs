@@ -191,7 +191,7 @@ impl Database {
             }
         }
         if !batch.is_empty() {
-            self.store().write_derived(batch)?;
+            self.store().derived().write(batch)?;
         }
         group.remembered.store(built.len(), Ordering::Release);
         Ok(())
@@ -225,7 +225,7 @@ impl Database {
                 batch.delete(Family::DerivedPoint, key);
             }
         }
-        if batch.is_empty() { Ok(()) } else { Ok(self.store().write_derived(batch)?) }
+        if batch.is_empty() { Ok(()) } else { Ok(self.store().derived().write(batch)?) }
     }
 }
 

@@ -92,7 +92,7 @@ impl UniqueChanges {
             return Ok(Vec::new());
         }
         // Candidates are for nobody who reads, so that this is not read through a collection.
-        let reader = view.index.index.reader()?;
+        let reader = view.index.index.reader();
         let totals = view.definition.totals().count();
         let mut changes = Vec::new();
         for (group, of_group) in self.groups {

@@ -127,7 +127,7 @@ impl Usage {
         let mut batch = Batch::new();
         let noted = Noted { read_s, discarded, name: self.name.clone() };
         batch.put(Family::DerivedPoint, &self.key, &noted.encode());
-        if let Err(error) = self.store.write_derived(batch) {
+        if let Err(error) = self.store.derived().write(batch) {
             tracing::warn!(view = self.name, %error, "the time when a view was read could not be recorded");
         }
     }

@@ -253,7 +253,7 @@ fn without_room_a_compaction_is_refused_with_a_number_and_a_full_disk_amid_one_l
         }
     }
     drop(rows(&database));
-    store.checkpoint().unwrap();
+    store.admin().checkpoint().unwrap();
     let order = CompactOrder { style: CompactStyle::Copy, ..CompactOrder::default() };
     // Else the tree may merge files in the background just now, and give space back.
     databases.compact("crash", &order).unwrap();

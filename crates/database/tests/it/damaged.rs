@@ -40,7 +40,7 @@ fn fill(dir: &Path) {
     for name in NAMES {
         databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
     }
-    store.checkpoint().unwrap();
+    store.admin().checkpoint().unwrap();
     for name in NAMES {
         let database = databases.get(name).unwrap();
         let design = json!({"_id": "_design/v", "language": "formula", "views": {"all": {
@@ -64,7 +64,7 @@ fn fill(dir: &Path) {
             database.view("v", "all", RowQuery::default(), &SERVER).unwrap().total_rows,
             Some(DOCUMENTS as u64)
         );
-        store.checkpoint().unwrap();
+        store.admin().checkpoint().unwrap();
     }
     drop(databases);
     store.close().unwrap();

@@ -29,7 +29,7 @@ fn open(dir: &Path, reserve_bytes: u64) -> (Store, Databases) {
 fn more_than_free() -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let (store, _databases) = open(dir.path(), 0);
-    let free_bytes = store.room().unwrap().free_bytes;
+    let free_bytes = store.admin().room().unwrap().free_bytes;
     free_bytes + free_bytes / 2
 }
 

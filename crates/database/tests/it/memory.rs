@@ -38,7 +38,7 @@ fn trees_of_indexes_count_in_the_budget_and_those_of_idle_databases_go_first() {
         assert!(database.view_tree_bytes() > 1000);
         opened.push(database);
     }
-    let trees = || store.reserved(Purpose::ViewTrees);
+    let trees = || store.admin().reserved(Purpose::ViewTrees);
     assert_eq!(trees(), opened.iter().map(|database| database.view_tree_bytes()).sum::<u64>());
     assert!(!databases.holds_too_many_trees());
 
@@ -53,7 +53,7 @@ fn trees_of_indexes_count_in_the_budget_and_those_of_idle_databases_go_first() {
     }
 
     // Whoever else holds as much has all go that nobody uses.
-    let others = store.reserve(Purpose::ViewTrees, 100 << 20);
+    let others = store.admin().reserve(Purpose::ViewTrees, 100 << 20);
     let used = opened.pop().unwrap();
     drop(opened);
     assert!(databases.holds_too_many_trees());

@@ -23,7 +23,7 @@ fn views_are_built_anew_from_all_documents() {
         batch.delete(Family::DerivedScan, key);
     }
     drop(cursor);
-    store.write_derived(batch).unwrap();
+    store.derived().write(batch).unwrap();
     assert_eq!(ids(&database, "inbox", RowQuery::default()), "");
     assert_eq!(database.update_all_views(Some("inbox"), true).unwrap(), 1);
     assert_eq!(ids(&database, "inbox", RowQuery::default()), before.0);

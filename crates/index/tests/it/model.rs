@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{COLUMNS, Key, Model, compare, open_index, open_store, sorted, toggle};
+use crate::common::{COLLATION, COLUMNS, Key, Model, compare, open_index, open_store, sorted, toggle};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -95,7 +95,7 @@ proptest! {
                     prop_assert!(reached == 1 || index.reached() == reached - 1);
                 }
                 Step::Rebuild => index.rebuild(sorted(&model), reached).unwrap(),
-                Step::KeepReader => kept.push((index.reader().unwrap(), model.clone())),
+                Step::KeepReader => kept.push((index.reader(), model.clone())),
             }
             let marker = [[0xff; 8], id.to_be_bytes()].concat();
             let mut extra = Batch::new();
@@ -103,15 +103,15 @@ proptest! {
             index.update(changes, extra, reached).unwrap();
             prop_assert_eq!(index.reached(), reached);
             prop_assert_eq!(&*store.get(Family::DerivedPoint, &marker).unwrap().unwrap(), &reached.to_be_bytes()[..]);
-            compare(&index.reader().unwrap(), &model, seed, 4);
+            compare(&index.reader(), &model, seed, 4);
         }
         for (reader, model) in kept {
             compare(&reader, &model, seed, 2);
         }
         drop(index);
-        compare(&open_index(store, id).reader().unwrap(), &model, seed, 4);
+        compare(&open_index(store, id).reader(), &model, seed, 4);
         Index::drop_index(store, id).unwrap();
-        prop_assert!(open_index(store, id).reader().unwrap().is_empty());
+        prop_assert!(open_index(store, id).reader().is_empty());
     }
 }
 
@@ -136,19 +136,19 @@ fn a_large_index_through_growth_and_drought() {
         }
         index.update(changes, Batch::new(), round).unwrap();
         if round % 8 == 7 {
-            compare(&index.reader().unwrap(), &model, seed, 30);
+            compare(&index.reader(), &model, seed, 30);
             drop(index);
             index = open_index(store, id);
-            compare(&index.reader().unwrap(), &model, seed, 30);
+            compare(&index.reader(), &model, seed, 30);
         }
     }
-    let chunks = index.reader().unwrap().check().unwrap().chunks;
+    let chunks = index.reader().check().unwrap().chunks;
     assert!(chunks <= model.len() as u64 / 16 + 2, "{chunks} chunks for {} entries", model.len());
 
-    let reader = index.reader().unwrap();
+    let reader = index.reader();
     let other = open_index(store, next_id());
     other.rebuild(sorted(&model), 7).unwrap();
-    let rebuilt = other.reader().unwrap();
+    let rebuilt = other.reader();
     compare(&rebuilt, &model, seed, 30);
     assert_eq!(rebuilt.sums(), reader.sums(), "adding up afresh gives the very same sums");
     assert!(index.memory_bytes() < model.len() * 4 + 4096, "{} bytes", index.memory_bytes());
@@ -178,12 +178,12 @@ fn debris_stays_bounded() {
             old.iter().for_each(|key| changes.extend(toggle(&mut model, key, round, false)));
         }
         index.update(changes, Batch::new(), round).unwrap();
-        let checked = index.reader().unwrap().check().unwrap();
+        let checked = index.reader().check().unwrap();
         assert_eq!(index.debris(), checked.debris);
         assert!(checked.debris <= checked.entries + 64 * checked.chunks, "{checked:?}");
         assert!(checked.chunks <= checked.entries / 16 + 2, "{checked:?}");
     }
-    compare(&index.reader().unwrap(), &model, 5, 10);
+    compare(&index.reader(), &model, 5, 10);
 }
 
 /// More updates than the packs of chunk records that are kept, in an index of more chunks than these hold at the end.
@@ -207,15 +207,15 @@ fn chunk_records_outlive_their_packs() {
         if round % 1500 == 1499 {
             drop(index);
             index = open_index(store, id);
-            compare(&index.reader().unwrap(), &model, seed, 10);
+            compare(&index.reader(), &model, seed, 10);
         }
     }
     // A pack that is not there is found out, and the index begun anew by who opens it.
     drop(index);
     let mut batch = Batch::new();
     batch.delete(Family::DerivedPoint, &[id.to_be_bytes(), (ROUNDS - 1).to_be_bytes()].concat());
-    store.write_derived(batch).unwrap();
-    assert!(matches!(Index::open(store, id, COLUMNS), Err(IndexError::Damaged { .. })));
+    store.derived().write(batch).unwrap();
+    assert!(matches!(Index::open(store, id, COLUMNS, COLLATION), Err(IndexError::Damaged { .. })));
 }
 
 /// A rebuild large enough to go in as sorted files, over an index that was there.
@@ -229,12 +229,12 @@ fn a_large_rebuild_replaces_what_was_there() {
     let model: Model = (0..30_000u32)
         .map(|number| (number.to_be_bytes().to_vec(), (value.clone(), vec![f64::from(number), 1.0])))
         .collect();
-    let before = index.reader().unwrap();
+    let before = index.reader();
     index.rebuild(sorted(&model), 9).unwrap();
     assert_eq!((before.len(), index.reached(), index.len()), (1, 9, 30_000));
-    compare(&index.reader().unwrap(), &model, 1, 10);
+    compare(&index.reader(), &model, 1, 10);
     drop(index);
-    compare(&open_index(store, id).reader().unwrap(), &model, 2, 10);
+    compare(&open_index(store, id).reader(), &model, 2, 10);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_rebuild_without_all_entries_leaves_the_index_as_it_was() {
             "{failed}"
         );
         assert_eq!((index.len(), index.reached()), (10, 1));
-        assert_eq!(index.reader().unwrap().check().unwrap().entries, 10);
+        assert_eq!(index.reader().check().unwrap().entries, 10);
     }
     let unsorted = [entry(2), entry(1)].into_iter().map(Ok::<_, String>);
     assert!(matches!(index.rebuild(unsorted, 2), Err(IndexError::Unsorted { entry: 1 })));
@@ -286,9 +286,9 @@ fn sums_do_not_drift() {
                 .update(vec![take(200 + step, huge / 3.0), take(100 + step, huge)], Batch::new(), 2)
                 .unwrap();
         }
-        assert_eq!(index.reader().unwrap().sums(), [0.6, 0.0]);
+        assert_eq!(index.reader().sums(), [0.6, 0.0]);
     }
-    assert_eq!(index.reader().unwrap().sums_range(&[1], Some(&[2])).unwrap(), [0.2, 0.0]);
+    assert_eq!(index.reader().sums_range(&[1], Some(&[2])).unwrap(), [0.2, 0.0]);
 }
 
 /// A crash within a rebuild leaves entries or chunk records without a state: there is no index then.
@@ -302,9 +302,9 @@ fn what_a_broken_off_rebuild_left_is_cleared_away() {
         other.update(vec![entry], Batch::new(), 1).unwrap();
         let mut left = Batch::new();
         left.put(family, &[&id.to_be_bytes()[..], b"\0\0\0\0stray"].concat(), b"left over");
-        store.write_derived(left).unwrap();
-        compare(&open_index(store, id).reader().unwrap(), &Model::new(), 1, 1);
-        assert_eq!(other.reader().unwrap().check().unwrap().entries, 1);
+        store.derived().write(left).unwrap();
+        compare(&open_index(store, id).reader(), &Model::new(), 1, 1);
+        assert_eq!(other.reader().check().unwrap().entries, 1);
     }
 }
 
@@ -324,18 +324,18 @@ fn what_cannot_be_opened_is_named() {
     assert_eq!(index.reached(), 1);
     drop(index);
     assert!(matches!(
-        Index::open(store, id, COLUMNS + 1),
+        Index::open(store, id, COLUMNS + 1, COLLATION),
         Err(IndexError::Outdated { what: "number of sums", .. })
     ));
-    assert!(matches!(Index::open(store, id, 17), Err(IndexError::Unsupported { .. })));
-    assert!(matches!(Index::open(store, u64::MAX, 0), Err(IndexError::Unsupported { .. })));
+    assert!(matches!(Index::open(store, id, 17, COLLATION), Err(IndexError::Unsupported { .. })));
+    assert!(matches!(Index::open(store, u64::MAX, 0, COLLATION), Err(IndexError::Unsupported { .. })));
     let state = |change: fn(&mut Vec<u8>)| {
         let mut batch = Batch::new();
         let mut state = store.get(Family::DerivedPoint, &id.to_be_bytes()).unwrap().unwrap().to_vec();
         change(&mut state);
         batch.put(Family::DerivedPoint, &id.to_be_bytes(), &state);
-        store.write_derived(batch).unwrap();
-        Index::open(store, id, COLUMNS)
+        store.derived().write(batch).unwrap();
+        Index::open(store, id, COLUMNS, COLLATION)
     };
     assert_eq!(Index::stored_reached(store, id).unwrap(), Some(1));
     assert!(matches!(state(|state| state[0] -= 1), Err(IndexError::Outdated { what: "format", .. })));

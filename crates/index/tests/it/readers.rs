@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{COLUMNS, Joining, Model, collect, compare, open_index, open_store, toggle};
+use crate::common::{COLLATION, COLUMNS, Joining, Model, collect, compare, open_index, open_store, toggle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_index::{Change, Direction, Index, IndexError};
@@ -32,7 +32,7 @@ fn readers_see_whole_updates_only() {
             scope.spawn(|| {
                 let mut reads = 0;
                 while !done.load(Ordering::Relaxed) || reads < 3 {
-                    let reader = index.reader().unwrap();
+                    let reader = index.reader();
                     assert_eq!(reader.check().unwrap().entries, 1000);
                     assert_eq!(reader.sums()[0], 999.0 * 500.0 / 7.0);
                     let last = collect(reader.nth(999).unwrap(), 2);
@@ -51,7 +51,7 @@ fn readers_see_whole_updates_only() {
         }
         done.store(true, Ordering::Relaxed);
     });
-    compare(&index.reader().unwrap(), &model, 1, 20);
+    compare(&index.reader(), &model, 1, 20);
 }
 
 /// After a crash the index stands at a whole earlier update, with what the caller wrote along with it.
@@ -80,7 +80,7 @@ fn a_crash_leaves_a_whole_earlier_state() {
         index.update(changes, extra, round).unwrap();
         states.push(model.clone());
         if random.random_range(0..5) == 0 {
-            store.checkpoint().unwrap();
+            store.admin().checkpoint().unwrap();
         }
         if round % 15 == 0 {
             let image = dir.path().join("crashed");
@@ -90,7 +90,7 @@ fn a_crash_leaves_a_whole_earlier_state() {
             let found = open_index(&crashed, 9);
             let reached = found.reached();
             assert!(reached <= round);
-            compare(&found.reader().unwrap(), &states[reached as usize], seed, 10);
+            compare(&found.reader(), &states[reached as usize], seed, 10);
             let along = crashed.get(Family::DerivedPoint, b"back index").unwrap();
             assert_eq!(
                 along.map(|value| value.to_vec()),
@@ -98,7 +98,7 @@ fn a_crash_leaves_a_whole_earlier_state() {
             );
         }
     }
-    assert!(collect(index.reader().unwrap().cursor(&[], None, Direction::Forward, 0).unwrap(), 1).len() == 1);
+    assert!(collect(index.reader().cursor(&[], None, Direction::Forward, 0).unwrap(), 1).len() == 1);
 }
 
 /// Copies a folder as a crash at one moment would leave it: again, if files came or went meanwhile.
@@ -141,13 +141,13 @@ fn listing(folder: &Path) -> Vec<(PathBuf, u64)> {
 #[test]
 fn a_range_is_reduced_from_what_did_not_change() {
     let dir = tempfile::tempdir().unwrap();
-    let index = Index::open(&open_store(dir.path()), 1, COLUMNS).unwrap();
+    let index = Index::open(&open_store(dir.path()), 1, COLUMNS, COLLATION).unwrap();
     let key = |number: u64| number.to_be_bytes().to_vec();
     let entry = |number: u64| Ok::<_, IndexError>((key(number * 2), vec![b'v'], vec![0.0; COLUMNS]));
     index.rebuild((0..100_000).map(entry), 1).unwrap();
     let calls = |index: &Index, from: u64, to: u64| {
         let mut reducer = Joining::default();
-        index.reader().unwrap().reduce_range(&key(from), Some(&key(to)), &mut reducer).unwrap();
+        index.reader().reduce_range(&key(from), Some(&key(to)), &mut reducer).unwrap();
         reducer.calls
     };
     assert!(calls(&index, 0, u64::MAX) > 1500);

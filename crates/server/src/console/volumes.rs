@@ -27,12 +27,12 @@ pub(super) fn show_volumes(databases: &Databases, statistics: &Snapshot) -> Resu
         let gauge =
             |name: &str| statistics.gauges.get(&format!("{prefix}{name}")).copied().unwrap_or_default();
         let used = gauge("Database.BufferPool.Used");
-        let free = store.room().map(|room| room.free_bytes).unwrap_or_default();
+        let free = store.admin().room().map(|room| room.free_bytes).unwrap_or_default();
         let dir = store.dir().display().to_string();
         rows.push(vec![
             volume.name.clone(),
             volume.databases.to_string(),
-            megabytes_of(store.budget()),
+            megabytes_of(store.admin().budget()),
             megabytes(used),
             megabytes_of(free),
             megabytes(gauge("Log.Redo.Bytes")),
@@ -42,7 +42,7 @@ pub(super) fn show_volumes(databases: &Databases, statistics: &Snapshot) -> Resu
             "name": volume.name,
             "dir": dir,
             "databases": volume.databases,
-            "budget_bytes": store.budget(),
+            "budget_bytes": store.admin().budget(),
             "used_bytes": used,
             "free_bytes": free,
             "log_redo_bytes": gauge("Log.Redo.Bytes"),

@@ -81,12 +81,9 @@ impl Registry for DirectRegistry {
 
     fn write(&self, entry: &Entry) -> Result<(), Failure> {
         let edit = Edit { json: Value::Object(entry.clone()).to_string().into(), ..Edit::default() };
-        let written = self
-            .database()
-            .and_then(|database| database.update(vec![edit], EditMode::Interactive, &COMMAND))
-            .and_then(scrinium_database::Update::wait);
-        let result = written.map_err(Failure::work)?.pop();
-        result.unwrap_or(Err(DatabaseError::Conflict)).map(drop).map_err(Failure::work)
+        let written =
+            self.database().and_then(|database| database.update_one(edit, EditMode::Interactive, &COMMAND));
+        written.map(drop).map_err(Failure::work)
     }
 }
 

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use crate::common::{all, quick_folder, small_options};
 use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
-use scrinium_store::{Batch, Commit, Cursor, Family, Slice, Snapshot, Store, StoreError, StoreOptions};
+use scrinium_store::{
+    Batch, Commit, Cursor, Durability, Family, Slice, Snapshot, Store, StoreError, StoreOptions,
+};
 
 const VALUE: [u8; 4000] = [7; 4000];
 
@@ -23,7 +25,7 @@ fn write(store: &Store, numbers: std::ops::Range<u32>) {
         .map(|number| {
             let mut batch = Batch::new();
             batch.put(Family::Scan, &number.to_be_bytes(), &VALUE);
-            store.submit(batch).unwrap()
+            store.write(batch, Durability::Logged, None).unwrap()
         })
         .collect();
     commits.into_iter().for_each(|commit| commit.wait().unwrap());
@@ -100,13 +102,13 @@ fn commits_can_be_awaited_and_answered_in_any_order() {
     for number in 0..100_u32 {
         let mut batch = Batch::new();
         batch.put(Family::Point, b"key", &number.to_be_bytes());
-        waiting.push(store.submit(batch).unwrap());
+        waiting.push(store.write(batch, Durability::Logged, None).unwrap());
     }
     // The last one first: when it is done, so are all before it, and it is what is seen.
     block_on(waiting.pop().unwrap()).unwrap();
     assert_eq!(store.get(Family::Point, b"key").unwrap().as_deref(), Some(99_u32.to_be_bytes().as_slice()));
     waiting.into_iter().for_each(|commit| block_on(commit).unwrap());
-    block_on(store.submit(Batch::new()).unwrap()).unwrap();
+    block_on(store.write(Batch::new(), Durability::Logged, None).unwrap()).unwrap();
 }
 
 fn block_on(commit: Commit) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use crate::common::small_options;
 use crate::common::writers::{WRITERS, check_derived, derived, key, number, update, version_of};
 use scrinium_fault::{Kills, Victim, tell};
 use scrinium_statistics::Registry;
-use scrinium_store::{Batch, Family, LogStyle, Snapshot, Store, StoreOptions};
+use scrinium_store::{Batch, Durability, Family, LogStyle, Snapshot, Store, StoreOptions};
 
 /// Small memtables and frequent checkpoints in every other life, none of either in the others; no log in some.
 fn options(dir: &Path, life: u64) -> StoreOptions {
@@ -36,7 +36,11 @@ fn is_logged(life: u64, writer: u64) -> bool {
 }
 
 fn commit(store: &Store, logged: bool, batch: Batch) {
-    if logged { store.commit(batch).unwrap() } else { store.commit_unlogged(batch).unwrap() }
+    if logged {
+        store.commit(batch).unwrap()
+    } else {
+        store.write(batch, Durability::Flushed, None).unwrap().wait().unwrap()
+    }
 }
 
 /// Notes what is visible of every writer. Whatever a note tells of is durable before the note is.
@@ -93,7 +97,7 @@ fn child() {
             let versions: Vec<_> = (0..WRITERS).map(|writer| version_of(&start, writer)).collect();
             let first = check_derived(&start, &versions) + 1;
             for round in first.. {
-                store.write_derived(derived(&store, round)).unwrap();
+                store.derived().write(derived(&store, round)).unwrap();
             }
         });
     });

@@ -40,7 +40,7 @@ fn fill(dir: &Path, random: &mut StdRng) -> Contents {
             }
             store.commit(batch).unwrap();
         }
-        store.checkpoint().unwrap();
+        store.admin().checkpoint().unwrap();
     }
     store.close().unwrap();
     contents
@@ -114,7 +114,7 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
             }
             Ok(store) => {
                 let (_, gaps) = check(&store, &contents, &told);
-                let lost = store.damaged_files().len();
+                let lost = store.admin().damaged_files().len();
                 drop(store);
                 if gaps == 0 {
                     sound += 1;
@@ -125,7 +125,7 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
                 assert!(!rewritten.gaps.is_empty(), "{told}, {lost} files");
                 assert!(rewritten.kept.exists());
                 let store = Store::open(options(&dir), &Registry::new()).unwrap();
-                assert_eq!(store.damaged_files(), [], "{told}");
+                assert_eq!(store.admin().damaged_files(), [], "{told}");
                 let mut found = 0;
                 for family in FAMILIES {
                     let snapshot = store.snapshot();
@@ -205,7 +205,7 @@ fn a_last_record_of_the_manifest_that_a_power_loss_has_torn_is_cut_off() {
             Ok(store) => {
                 assert!(is_torn, "a record of {length} bytes that ends with {last} was taken for torn");
                 assert_eq!(check(&store, &contents, "a torn manifest"), (contents.len(), 0));
-                assert_eq!(store.damaged_files(), []);
+                assert_eq!(store.admin().damaged_files(), []);
                 store.close().unwrap();
                 Store::open(options(&dir), &Registry::new()).unwrap().close().unwrap();
             }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{open_small, quick_folder, small_options};
+use crate::common::{ingest, open_small, quick_folder, small_options};
 use bytes::Bytes;
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, Store, StoreError, StoreOptions};
@@ -121,18 +121,21 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         store.commit(mixed.clone()),
         Err(StoreError::WrongFamily { family: Family::DerivedScan, .. })
     ));
-    assert!(matches!(store.write_derived(mixed), Err(StoreError::WrongFamily { family: Family::Scan, .. })));
+    assert!(matches!(
+        store.derived().write(mixed),
+        Err(StoreError::WrongFamily { family: Family::Scan, .. })
+    ));
     let entry = |key: &[u8]| (key.to_vec(), Vec::new());
     assert!(matches!(
-        store.ingest_derived(Family::Scan, [entry(b"a")].into_iter()),
+        ingest(&store, Family::Scan, [entry(b"a")].into_iter()),
         Err(StoreError::WrongFamily { .. })
     ));
     let unsorted = [entry(b"a"), entry(b"c"), entry(b"b")];
     assert!(matches!(
-        store.ingest_derived(Family::DerivedScan, unsorted.into_iter()),
+        ingest(&store, Family::DerivedScan, unsorted.into_iter()),
         Err(StoreError::Unsorted { entry: 2 })
     ));
-    assert_eq!(store.ingest_derived(Family::DerivedScan, std::iter::empty()).unwrap(), 0);
+    assert_eq!(ingest(&store, Family::DerivedScan, std::iter::empty()).unwrap(), 0);
     assert_eq!(fs::read_dir(folder.path().join("ingest")).unwrap().count(), 0);
     assert!(matches!(
         store.commit(put(Family::Scan, b"key", &[0; 40 << 20])),
@@ -146,7 +149,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let snapshot = store.snapshot();
     store.close().unwrap();
     assert!(matches!(clone.commit(put(Family::Scan, b"key", b"")), Err(StoreError::Closed)));
-    assert!(matches!(clone.write_derived(put(Family::DerivedScan, b"key", b"")), Err(StoreError::Closed)));
+    assert!(matches!(clone.derived().write(put(Family::DerivedScan, b"key", b"")), Err(StoreError::Closed)));
     assert!(matches!(clone.get(Family::Scan, b"key"), Ok(None)));
     assert!(matches!(snapshot.get(Family::Scan, b"key"), Ok(None)));
 }
@@ -160,11 +163,11 @@ fn a_failed_tree_takes_no_writes_until_it_is_opened_again() {
     store.commit(put(Family::Scan, b"key", b"value")).unwrap();
     let (tree, away) = (folder.path().join("tree"), folder.path().join("away"));
     fs::rename(&tree, &away).unwrap();
-    store.checkpoint().unwrap_err();
+    store.admin().checkpoint().unwrap_err();
     assert!(matches!(store.commit(put(Family::Scan, b"other", b"")), Err(StoreError::Failed { .. })));
     assert!(matches!(store.commit(put(Family::Scan, b"third", b"")), Err(StoreError::Failed { .. })));
     assert!(matches!(
-        store.write_derived(put(Family::DerivedScan, b"key", b"")),
+        store.derived().write(put(Family::DerivedScan, b"key", b"")),
         Err(StoreError::Failed { .. })
     ));
     assert_eq!(store.get(Family::Scan, b"key").unwrap().as_deref(), Some(b"value".as_slice()));
@@ -184,13 +187,13 @@ fn a_store_opens_in_a_folder_with_little_memory() {
     options.budget_bytes = Some(1);
     let statistics = Registry::new();
     let store = Store::open(options, &statistics).unwrap();
-    assert_eq!(store.budget(), 16 << 20);
+    assert_eq!(store.admin().budget(), 16 << 20);
     for number in 0..900_u32 {
         store.commit(put(Family::Scan, &number.to_be_bytes(), &[7; 60_000])).unwrap();
     }
-    store.set_budget(64 << 20);
-    assert_eq!(store.budget(), 64 << 20);
-    store.checkpoint().unwrap();
+    store.admin().set_budget(64 << 20);
+    assert_eq!(store.admin().budget(), 64 << 20);
+    store.admin().checkpoint().unwrap();
     // Twice, so that something is found in the pool whatever was left there by writing.
     for number in (0..300_u32).chain(0..300) {
         assert_eq!(store.get(Family::Scan, &number.to_be_bytes()).unwrap().unwrap().len(), 60_000);
@@ -203,9 +206,9 @@ fn a_store_opens_in_a_folder_with_little_memory() {
     assert!(figures.gauges["Database.BufferPool.Misses"] > 0.0);
     assert!(figures.gauges["Database.BufferPool.PerCentReadsInBuffer"] > 0.0);
     assert!(figures.counters["Log.Checkpoints"] > 0);
-    assert!(store.size_of(Family::Scan, &[0], &[0xff]) > 10_000);
+    assert!(store.admin().size_of(Family::Scan, &[0], &[0xff]) > 10_000);
     // Blocks that are too many go at once.
-    store.set_budget(16 << 20);
+    store.admin().set_budget(16 << 20);
     let used = statistics.snapshot().gauges["Database.BufferPool.Used"];
     assert!(used <= f64::from(20 << 20), "{used}");
 }

@@ -30,9 +30,9 @@ fn fill(dir: &Path) {
         for writer in 0..WRITERS {
             store.commit(update(writer, version)).unwrap();
         }
-        store.write_derived(derived(&store, version)).unwrap();
+        store.derived().write(derived(&store, version)).unwrap();
         if version.is_multiple_of(8) {
-            store.checkpoint().unwrap();
+            store.admin().checkpoint().unwrap();
         }
     }
     store.close().unwrap();

@@ -109,11 +109,11 @@ fn with_a_reserve_writes_are_refused_in_time_and_taken_again() {
     check(&store, acknowledged);
     // What was accepted can be flushed, and indexes follow it, although the disk is called full; at the
     // latest when merging files has given back what it took meanwhile.
-    store.checkpoint().unwrap();
+    store.admin().checkpoint().unwrap();
     until_taken(|| {
         let mut derived = Batch::new();
         derived.put(Family::DerivedScan, b"index", b"entry");
-        store.write_derived(derived)
+        store.derived().write(derived)
     });
 
     fs::remove_file(disk.ballast()).unwrap();

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use scrinium_fault::crash_image;
 use scrinium_statistics::{Registry, Snapshot};
 use scrinium_store::{
-    Batch, Family, LogFavor, LogStyle, Missing, Sequence, Store, StoreError, StoreOptions, plan_salvage,
-    salvage, survey_log,
+    Batch, Durability, Family, LogFavor, LogStyle, Missing, Sequence, Store, StoreError, StoreOptions,
+    plan_salvage, salvage, survey_log,
 };
 
 fn put(number: u32) -> Batch {
@@ -55,8 +55,8 @@ fn changing_the_style_keeps_all_data() {
             let failures = store.failures();
             match number % 3 {
                 0 => store.commit(put(number)).unwrap(),
-                1 => store.submit_after(failures, put(number)).unwrap().wait().unwrap(),
-                _ => store.submit_unlogged_after(failures, put(number)).unwrap().wait().unwrap(),
+                1 => store.write(put(number), Durability::Logged, Some(failures)).unwrap().wait().unwrap(),
+                _ => store.write(put(number), Durability::Flushed, Some(failures)).unwrap().wait().unwrap(),
             }
         }
         let unlogged = if style == LogStyle::Off { 60.0 } else { 20.0 };
@@ -80,7 +80,7 @@ fn what_a_restart_does_again_is_bounded_and_told() {
     options.log_favor = LogFavor::Runtime;
     let (store, statistics) = open(options.clone());
     assert_eq!(gauge(&statistics, "Log.Redo.Limit"), f64::from(1 << 30));
-    store.set_log_favor(LogFavor::Restart).unwrap();
+    store.admin().set_log_favor(LogFavor::Restart).unwrap();
     assert_eq!(gauge(&statistics, "Log.Redo.Limit"), f64::from(64 << 20));
     (0..500).for_each(|number| store.commit(put(number)).unwrap());
     let (bytes, seconds) = (gauge(&statistics, "Log.Redo.Bytes"), gauge(&statistics, "Log.Redo.Seconds"));
@@ -113,8 +113,9 @@ fn a_log_of_limited_size_stays_within_it_and_refuses_nobody() {
     options.budget_bytes = Some(1 << 30);
     let (store, statistics) = open(options);
     for round in 0..20_u32 {
-        let commits: Vec<_> =
-            (0..1000).map(|number| store.submit(put(round * 1000 + number)).unwrap()).collect();
+        let commits: Vec<_> = (0..1000)
+            .map(|number| store.write(put(round * 1000 + number), Durability::Logged, None).unwrap())
+            .collect();
         commits.into_iter().for_each(|commit| commit.wait().unwrap());
         assert!(gauge(&statistics, "Log.Size") <= f64::from(3 << 20));
     }
@@ -190,7 +191,7 @@ proptest! {
         let (store, _) = open(small_options(&dir));
         (0..flushed).for_each(|number| store.commit(put(number)).unwrap());
         if flushed > 0 {
-            store.checkpoint().unwrap();
+            store.admin().checkpoint().unwrap();
         }
         (flushed..flushed + written).for_each(|number| store.commit(put(number)).unwrap());
         crash_image(&dir, &image);
@@ -243,7 +244,7 @@ proptest! {
 fn salvageable(dir: &Path, image: &Path) {
     let (store, _) = open(small_options(dir));
     (0..300).for_each(|number| store.commit(put(number)).unwrap());
-    store.checkpoint().unwrap();
+    store.admin().checkpoint().unwrap();
     (300..400).for_each(|number| store.commit(put(number)).unwrap());
     crash_image(dir, image);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{noise, quick_folder, small_options};
+use crate::common::{ingest, noise, quick_folder, small_options};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Purpose, ScanOptions, Store};
 
@@ -80,7 +80,7 @@ fn filled(folder: &std::path::Path) -> Open {
     let sorted = values.into_iter().flat_map(|(number, values)| (0..values).map(move |at| (number, at)));
     let sorted = sorted.map(|(number, at)| (key(number, at), noise(number << 16 | at, VALUE_BYTES)));
     // So that no compaction moves blocks to other files meanwhile.
-    store.ingest_derived(Family::DerivedScan, sorted).unwrap();
+    ingest(&store, Family::DerivedScan, sorted).unwrap();
     Open { store, statistics }
 }
 
@@ -112,7 +112,7 @@ fn the_budget_is_kept_by_purpose_and_changes_at_once() {
     let used = || open.gauge("Used");
     let megabytes = |count: u64| (count * MEGABYTE) as f64;
 
-    open.store.set_budget(48 * MEGABYTE);
+    open.store.admin().set_budget(48 * MEGABYTE);
     open.read(COLD, COLD_VALUES);
     assert!(used() > megabytes(24) && used() <= megabytes(49), "{}", used());
     let names = ["Blocks", "FileIndexes", "Memtables"].map(str::to_owned);
@@ -123,7 +123,7 @@ fn the_budget_is_kept_by_purpose_and_changes_at_once() {
     assert!(open.gauge("ByPurpose.Blocks") > megabytes(20));
 
     // What is reserved is taken from the blocks.
-    let reserved = open.store.reserve(Purpose::ViewBuilds, 20 * MEGABYTE);
+    let reserved = open.store.admin().reserve(Purpose::ViewBuilds, 20 * MEGABYTE);
     assert_eq!(open.gauge("ByPurpose.ViewBuilds"), megabytes(20));
     assert!(used() <= megabytes(50), "{}", used());
     // More than there is takes no more than the part that blocks may lose.
@@ -133,7 +133,7 @@ fn the_budget_is_kept_by_purpose_and_changes_at_once() {
     open.read(COLD, COLD_VALUES);
     assert!(open.gauge("ByPurpose.ViewBuilds") == 0.0 && open.gauge("ByPurpose.Blocks") > megabytes(20));
 
-    open.store.set_budget(16 * MEGABYTE);
+    open.store.admin().set_budget(16 * MEGABYTE);
     assert!(used() <= megabytes(17), "{}", used());
     assert!(open.gauge("Peak") >= megabytes(40));
     assert!(open.statistics.snapshot().counters["FileCache.Sync.Slow"] > 0);
@@ -143,7 +143,7 @@ fn the_budget_is_kept_by_purpose_and_changes_at_once() {
 fn reads_and_writes_are_counted_for_whom_they_are() {
     let folder = quick_folder();
     let open = filled(folder.path());
-    let usage = |number| open.store.usage(number);
+    let usage = |number| open.store.admin().usage(number);
     open.store.commit(put(&key(HOT, u32::MAX), &[7; 100])).unwrap();
     open.store.commit(put(&[7], &[7; 100])).unwrap();
     assert_eq!((usage(HOT).writes, usage(HOT).written_bytes, usage(COLD).writes), (1, 108, 0));
@@ -200,7 +200,7 @@ fn what_is_brought_in_is_held_in_pieces() {
         }
         (key(HOT, at), noise(at, VALUE_BYTES))
     });
-    assert_eq!(open.store.ingest_derived(Family::DerivedScan, sorted).unwrap(), 5000);
+    assert_eq!(ingest(&open.store, Family::DerivedScan, sorted).unwrap(), 5000);
     assert!(most < (4 * MEGABYTE) as f64, "{most}");
     let snapshot = open.store.snapshot();
     let mut cursor = snapshot.cursor(Family::DerivedScan, KeyRange::ALL, Direction::Forward);

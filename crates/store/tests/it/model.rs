@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::common::{all, collect, open_small, quick_folder};
+use crate::common::{all, collect, ingest, open_small, quick_folder};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use scrinium_fault::crash_image;
-use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
+use scrinium_store::{Batch, Direction, Durability, Family, KeyRange, ScanOptions, Snapshot, Store};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -186,18 +186,20 @@ impl Pair {
                 apply(&mut self.maps, changes);
             }
             Step::CommitSeveral(batches) => {
-                let commits: Vec<_> =
-                    batches.iter().map(|changes| self.store().submit(batch_of(changes)).unwrap()).collect();
+                let commits: Vec<_> = batches
+                    .iter()
+                    .map(|changes| self.store().write(batch_of(changes), Durability::Logged, None).unwrap())
+                    .collect();
                 commits.into_iter().for_each(|commit| commit.wait().unwrap());
                 batches.iter().for_each(|changes| apply(&mut self.maps, changes));
             }
             Step::Derive(changes) => {
-                self.store().write_derived(batch_of(changes)).unwrap();
+                self.store().derived().write(batch_of(changes)).unwrap();
                 apply(&mut self.maps, changes);
                 self.derived_past.push(self.maps.clone());
             }
             Step::Ingest(family, map) => {
-                let entries = self.store().ingest_derived(*family, map.clone().into_iter()).unwrap();
+                let entries = ingest(self.store(), *family, map.clone().into_iter()).unwrap();
                 assert_eq!(entries, map.len() as u64);
                 self.maps[usize::from(family.code())].extend(map.clone());
                 if !map.is_empty() {
@@ -205,7 +207,7 @@ impl Pair {
                 }
             }
             Step::Checkpoint => {
-                self.store().checkpoint().unwrap();
+                self.store().admin().checkpoint().unwrap();
                 self.derived_past = vec![self.maps.clone()];
             }
             Step::Reopen => {

@@ -204,7 +204,7 @@ pub(crate) fn remove_links(store: &Store, index: u64) -> Result<()> {
     if has_any(&from, &to)? {
         let mut batch = Batch::new();
         batch.delete_range(FAMILY, &from, &to);
-        store.write_derived(batch)?;
+        store.derived().write(batch)?;
     }
     // The records of its chunks are in the same family.
     let id = aside(index);

@@ -53,7 +53,7 @@ pub(super) fn build(
     // They are read, and then as much is written.
     let task = task(database, views, documents.map(|documents| 2 * documents));
     let _known = task.as_ref().map(|task| Known::new(views, task));
-    let memory = &database.store().reserve(Purpose::ViewBuilds, 0);
+    let memory = &database.store().admin().reserve(Purpose::ViewBuilds, 0);
     let limit_bytes = limit_bytes(database.store());
     let (task_of_it, documents) = (task.as_ref(), documents.unwrap_or_default());
     let evaluation = Evaluation {
@@ -96,8 +96,8 @@ pub(super) fn build(
 
 /// A quarter of the budget for all builds together, and some of it even where others have all of that.
 fn limit_bytes(store: &Store) -> usize {
-    let budget = store.budget();
-    let left = (budget / 4).saturating_sub(store.reserved(Purpose::ViewBuilds)).max(budget / 16);
+    let budget = store.admin().budget();
+    let left = (budget / 4).saturating_sub(store.admin().reserved(Purpose::ViewBuilds)).max(budget / 16);
     usize::try_from(left.min(LIMIT_BYTES_MAX)).unwrap_or(usize::MAX)
 }
 
@@ -295,7 +295,7 @@ fn sorted_lists(
     let mut failed = None;
     let lists = workplace.lists(lists).map(|list| list.and_then(keyed));
     let lists = lists.map_while(|list| list.map_err(|error| failed = Some(error)).ok());
-    let sorted = evaluation.database.store().sort_derived(Family::DerivedPoint, lists);
+    let sorted = evaluation.database.store().derived().sort(Family::DerivedPoint, lists);
     failed.map_or(Ok(()), Err)?;
     Ok(sorted?)
 }

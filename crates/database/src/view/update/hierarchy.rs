@@ -11,6 +11,7 @@ mod walk;
 
 use std::sync::Arc;
 
+use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_formula::Environment;
 use scrinium_index::{Entry, Index};
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
@@ -84,10 +85,10 @@ impl Database {
         // From here to the end, a crash or a failure leaves an index that begins anew.
         note_leftovers(store, view.index.id)?;
         Index::drop_index(store, id)?;
-        let index = Index::open(store, id, view.definition.totals().count())?;
+        let index = Index::open(store, id, view.definition.totals().count(), COLLATION_VERSION)?;
         let Some(mut walk) = Walk::new(self, view, &index, snapshot, environment) else { return Ok(()) };
         self.place_changes(&mut walk, snapshot, (0, last), following)?;
-        let reader = index.reader()?;
+        let reader = index.reader();
         let mut cursor = reader.cursor(&[], None, Direction::Forward, 0)?;
         let entries = std::iter::from_fn(|| {
             let parts = |entry: Entry<'_>| (entry.key.to_vec(), entry.value.to_vec(), entry.sums().collect());

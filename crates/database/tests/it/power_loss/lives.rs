@@ -128,7 +128,7 @@ fn live(
             };
             life.beside(clean, 10);
         });
-        scope.spawn(move || life.beside(|| Ok(world.store.checkpoint()?), 20));
+        scope.spawn(move || life.beside(|| Ok(world.store.admin().checkpoint()?), 20));
         for client in clients {
             let _ = client.join().unwrap();
         }

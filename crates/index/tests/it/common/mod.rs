@@ -12,6 +12,9 @@ use scrinium_store::{Store, StoreOptions};
 
 pub(crate) const COLUMNS: usize = 2;
 
+/// The version of the order that the keys are made for.
+pub(crate) const COLLATION: u32 = 1;
+
 pub(crate) type Key = Vec<u8>;
 pub(crate) type Model = BTreeMap<Key, (Vec<u8>, Sums)>;
 
@@ -149,5 +152,5 @@ pub(crate) fn sorted(model: &Model) -> impl Iterator<Item = Result<(Key, Vec<u8>
 }
 
 pub(crate) fn open_index(store: &Store, id: u64) -> Index {
-    Index::open(store, id, COLUMNS).unwrap()
+    Index::open(store, id, COLUMNS, COLLATION).unwrap()
 }

@@ -5,7 +5,7 @@ pub(crate) mod writers;
 use std::path::Path;
 
 use scrinium_statistics::Registry;
-use scrinium_store::{Cursor, Family, Snapshot, Store, StoreOptions};
+use scrinium_store::{Cursor, Family, Snapshot, Store, StoreError, StoreOptions};
 
 /// Options that make a store small and quick, and its log roll over often.
 pub(crate) fn small_options(dir: &Path) -> StoreOptions {
@@ -24,6 +24,18 @@ pub(crate) fn open_small(dir: &Path) -> Store {
 /// A folder in memory where there is one, for tests that ask what is written and not whether it is synced.
 pub(crate) fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Brings sorted entries into a derived family at once. Tells how many they are.
+pub(crate) fn ingest(
+    store: &Store,
+    family: Family,
+    sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> Result<u64, StoreError> {
+    let files = store.derived().sort(family, sorted)?;
+    let entries = files.entries();
+    store.derived().bring_in(vec![files])?;
+    Ok(entries)
 }
 
 /// All that a cursor still gives.

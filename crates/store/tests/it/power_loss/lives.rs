@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_statistics::Registry;
-use scrinium_store::{Family, Store, StoreError, StoreOptions};
+use scrinium_store::{Durability, Family, Store, StoreError, StoreOptions};
 
 use super::checks::{INGESTED, ingested, ingested_key};
-use crate::common::small_options;
 use crate::common::writers::{WRITERS, check_derived, derived, key, update, version_of};
+use crate::common::{ingest, small_options};
 
 pub(crate) fn options(dir: &Path) -> StoreOptions {
     let mut options = small_options(dir);
@@ -79,8 +79,10 @@ impl Life<'_> {
                 && let Some(next) = versions.next()
             {
                 let failures = self.store.failures();
-                let first = self.done(self.store.submit_after(failures, update(writer, version)));
-                let second = self.done(self.store.submit_after(failures, update(writer, next)));
+                let first =
+                    self.done(self.store.write(update(writer, version), Durability::Logged, Some(failures)));
+                let second =
+                    self.done(self.store.write(update(writer, next), Durability::Logged, Some(failures)));
                 // The second is built on the first.
                 self.done(first?.wait())?;
                 self.ack(writer, version);
@@ -110,7 +112,7 @@ impl Life<'_> {
 
     fn derive(&self) -> Option<()> {
         for round in self.round.load(Ordering::SeqCst) + 1.. {
-            self.done(self.store.write_derived(derived(self.store, round)))?;
+            self.done(self.store.derived().write(derived(self.store, round)))?;
             self.round.store(round, Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(1));
             if self.over.load(Ordering::SeqCst) {
@@ -129,7 +131,7 @@ impl Life<'_> {
             }
             let before = self.round.load(Ordering::SeqCst);
             let entries = (0..INGESTED).map(|entry| (ingested_key(batch, entry), key(&[batch])));
-            self.done(self.store.ingest_derived(Family::DerivedPoint, entries))?;
+            self.done(ingest(&self.store, Family::DerivedPoint, entries))?;
             self.marks.say(&format!("ingested {batch} {before}"));
         }
         Some(())
@@ -138,7 +140,7 @@ impl Life<'_> {
     fn checkpoint(&self, mut random: StdRng) {
         while !self.over.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(random.random_range(1..40)));
-            self.done(self.store.checkpoint());
+            self.done(self.store.admin().checkpoint());
         }
     }
 }
@@ -228,7 +230,7 @@ pub(crate) fn end_badly(dir: &Path) {
     // RocksDB looks for space every five seconds, and then tries to flush over and over.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(6) {
-        assert!(matches!(store.checkpoint(), Err(StoreError::Full)));
+        assert!(matches!(store.admin().checkpoint(), Err(StoreError::Full)));
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(store.close().is_err());

@@ -96,7 +96,7 @@ fn with_evaluation<T>(database: &Arc<Database>, work: impl FnOnce(&Evaluation<'_
         task: None,
         documents: document_count(),
         limit_bytes: LIMIT_BYTES,
-        memory: &database.store().reserve(Purpose::ViewBuilds, 0),
+        memory: &database.store().admin().reserve(Purpose::ViewBuilds, 0),
     };
     let reached = database.visible_change_number();
     work(&evaluation, Workplace::open(database, &views, reached, LIMIT_BYTES))
