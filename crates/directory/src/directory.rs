@@ -273,8 +273,7 @@ fn write(database: &Arc<Database>, document: &Map<String, Value>) -> Result<Upda
         _ => Secret::Keep,
     };
     let edit = Edit { json: Value::Object(document).to_string().into(), secret, ..Edit::default() };
-    let mut results = database.update(vec![edit], EditMode::Interactive, &DIRECTORY)?.wait()?;
-    results.pop().unwrap_or(Err(DatabaseError::Conflict))
+    database.update_one(edit, EditMode::Interactive, &DIRECTORY)
 }
 
 fn holds_hash(document: &str) -> bool {

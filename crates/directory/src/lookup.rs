@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use scrinium_assertion::never;
 use serde_json::{Map, Value};
 
 use crate::membership::Memberships;
@@ -272,7 +273,11 @@ impl Entries {
     fn replace(&mut self, id: &str, entry: Option<Entry>) -> Option<Entry> {
         let mut former = None;
         if let Some((id, old)) = self.by_id.remove_entry(id) {
-            self.administrators -= usize::from(old.is_administrator());
+            let others = self.administrators.checked_sub(usize::from(old.is_administrator()));
+            self.administrators = others.unwrap_or_else(|| {
+                never!("an administrator who goes was counted", "{id}");
+                0
+            });
             for name in old.names() {
                 self.release(&name, &id);
             }
@@ -307,7 +312,14 @@ impl Entries {
     }
 
     fn release(&mut self, name: &str, id: &Arc<str>) {
-        let Some(Holders::Several(mut others)) = self.by_name.remove(name) else { return };
+        let mut others = match self.by_name.remove(name) {
+            Some(Holders::Several(others)) => others,
+            Some(Holders::One(other)) if other == *id => return,
+            None | Some(Holders::One(_)) => {
+                never!("a name that is given up was held", "{name:?} by {id}");
+                return;
+            }
+        };
         others.retain(|other| other != id);
         let left = match (others.len(), others.pop()) {
             (1, Some(other)) => Holders::One(other),

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
+use scrinium_assertion::never;
 
 use crate::session::{Session, SessionName};
 
@@ -242,7 +243,10 @@ impl Revocations {
 }
 
 fn print(person_id: &str) -> PersonPrint {
-    blake3::hash(person_id.as_bytes()).as_bytes().first_chunk().copied().unwrap_or_default()
+    blake3::hash(person_id.as_bytes()).as_bytes().first_chunk().copied().unwrap_or_else(|| {
+        never!("a hash has 32 bytes");
+        PersonPrint::default()
+    })
 }
 
 /// Writes the whole list beside the file and puts it in its place; gives it open at its end.

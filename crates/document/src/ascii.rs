@@ -5,6 +5,8 @@
 //! of common secondary weights, 01, and the compressed runs of tertiary weights (the compression is ICU's, from
 //! `CollationKeys::writeSortKeyUpToQuaternary`). Primary weights are asked of the collator, once.
 
+use scrinium_assertion::never;
+
 use crate::collation::END;
 
 /// What the collator says of each ASCII character; `None` for one without any weight, as most control characters are.
@@ -228,7 +230,10 @@ impl Run {
             out(self.middle);
             rest -= self.most;
         }
-        let rest = u8::try_from(rest).unwrap_or_default();
+        let rest = u8::try_from(rest).unwrap_or_else(|_| {
+            never!("what is left of a run is shorter than its most", "{rest}");
+            0
+        });
         out(if before_greater { self.high - rest } else { self.low + rest });
     }
 }

@@ -20,6 +20,7 @@
 
 use std::sync::LazyLock;
 
+use scrinium_assertion::never;
 use serde_json::{Number, Value};
 
 use crate::ascii::AsciiWeights;
@@ -239,7 +240,10 @@ fn write_double(out: &mut Vec<u8>, value: f64) {
 
 fn write_distance(out: &mut Vec<u8>, distance: i128) {
     // Doubles below 2^64 lie at most 2,048 apart, so the distance always fits.
-    let distance = i16::try_from(distance).unwrap_or_default();
+    let distance = i16::try_from(distance).unwrap_or_else(|_| {
+        never!("a whole number is near a double", "{distance}");
+        0
+    });
     out.extend_from_slice(&(distance as u16 ^ 0x8000).to_be_bytes());
 }
 

@@ -16,6 +16,8 @@
 //!
 //! Fields keep the order, and numbers and strings the spelling, in which the client sent them.
 
+use scrinium_assertion::never;
+
 use crate::DocumentError;
 use crate::binary::{read_bytes, read_varint, write_varint};
 use crate::json::JsonWriter;
@@ -155,13 +157,6 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.value(name).and_then(FieldValue::json)
-    }
-
-    /// The field's JSON text, its name compared without regard to letter case (all of Unicode, one character
-    /// at a time), as formulas name fields. The first field that fits.
-    #[must_use]
-    pub fn get_ignore_case(&self, name: &str) -> Option<&'a str> {
-        self.value_ignore_case(name).and_then(FieldValue::json)
     }
 
     /// The field's value.
@@ -389,13 +384,9 @@ impl FieldsBuf {
     /// The fields.
     #[must_use]
     pub fn fields(&self) -> Fields<'_> {
-        // The bytes were built or checked by this module, so the default never stands in for content.
-        Fields::decode(&self.bytes).unwrap_or(Fields {
-            count: 0,
-            names_bytes: 0,
-            table: &[],
-            outside: &[],
-            text: "",
+        Fields::decode(&self.bytes).unwrap_or_else(|error| {
+            never!("fields that were built or checked here can be read", "{error}");
+            Fields { count: 0, names_bytes: 0, table: &[], outside: &[], text: "" }
         })
     }
 

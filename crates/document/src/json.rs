@@ -20,6 +20,7 @@ pub use self::separator::{ContentPlace, ContentSeparator, Separated};
 pub use self::value::{parse_value, stored_value, stored_value_of_bytes};
 pub use self::writer::{JsonPart, JsonText, JsonWriter};
 use crate::DocumentError;
+use scrinium_assertion::never;
 
 /// The deepest nesting accepted by default; the outermost array or object counts one.
 pub const NESTING_MAX: usize = 512;
@@ -110,14 +111,22 @@ pub fn write_compact(out: &mut String, raw: &str) {
         match byte {
             b'"' => at = string_end(bytes, at),
             b' ' | b'\t' | b'\n' | b'\r' => {
-                out.push_str(raw.get(from..at).unwrap_or_default());
+                out.push_str(part(raw, from, at));
                 at += 1;
                 from = at;
             }
             _ => at += 1,
         }
     }
-    out.push_str(raw.get(from..).unwrap_or_default());
+    out.push_str(part(raw, from, raw.len()));
+}
+
+/// A part of a text, which must begin and end between two characters of it.
+fn part(text: &str, from: usize, to: usize) -> &str {
+    text.get(from..to).unwrap_or_else(|| {
+        never!("a text is cut between characters", "{from} to {to} of {}", text.len());
+        ""
+    })
 }
 
 /// Whether valid JSON text holds white space between its tokens.

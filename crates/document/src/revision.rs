@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::fmt::{self, Display, Write as _};
 use std::str::FromStr;
 
+use scrinium_assertion::never;
+
 use crate::{DocumentError, Fields};
 
 /// The longest digest, in bytes, that is not 32 hexadecimal digits. CouchDB has no limit.
@@ -146,11 +148,19 @@ fn invalid() -> DocumentError {
 /// A revision is written several times for each update, and formatting byte by byte showed in profiles.
 fn write_hash<'a>(hash: &[u8; 16], text: &'a mut [u8; 32]) -> &'a str {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or_default();
+    let digit = |value: u8| {
+        DIGITS.get(usize::from(value)).copied().unwrap_or_else(|| {
+            never!("half a byte is below sixteen", "{value}");
+            b'0'
+        })
+    };
     for (pair, byte) in text.chunks_exact_mut(2).zip(hash) {
         pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
     }
-    std::str::from_utf8(text).unwrap_or_default()
+    std::str::from_utf8(text).unwrap_or_else(|error| {
+        never!("hexadecimal digits are text", "{error}");
+        ""
+    })
 }
 
 fn parse_hash(text: &str) -> Option<[u8; 16]> {
@@ -192,7 +202,10 @@ pub fn new_revision(
         text(name.as_bytes());
         text(digest.as_bytes());
     }
-    let hash = blake3::hash(&identity).as_bytes().first_chunk().copied().unwrap_or_default();
+    let hash = blake3::hash(&identity).as_bytes().first_chunk().copied().unwrap_or_else(|| {
+        never!("a hash has 32 bytes");
+        [0; 16]
+    });
     let generation = parent.map_or(0, Revision::generation).saturating_add(1);
     Revision { generation, digest: Digest::Hash(hash) }
 }

@@ -20,6 +20,8 @@
 
 use std::cmp::Reverse;
 
+use scrinium_assertion::never;
+
 use crate::binary::{read_bytes, read_varint, write_varint};
 use crate::tree::{Node, rank};
 use crate::{Digest, DocumentError, Revision, RevisionTree};
@@ -108,7 +110,10 @@ impl RevisionTree {
 }
 
 fn write_chain(out: &mut Vec<u8>, chain: &[&Node], follows: Option<u64>) {
-    let Some((head, tail)) = chain.split_first() else { return };
+    let Some((head, tail)) = chain.split_first() else {
+        never!("a chain of revisions has one");
+        return;
+    };
     let text = chain.iter().any(|node| matches!(node.revision.digest(), Digest::Text(_)));
     let some_deleted = tail.iter().any(|node| node.deleted);
     let flag = |condition: bool, flag: u8| if condition { flag } else { 0 };
@@ -145,7 +150,8 @@ fn write_chain(out: &mut Vec<u8>, chain: &[&Node], follows: Option<u64>) {
 
 fn read_chain(rest: &mut &[u8], nodes: &mut Vec<Node>) -> Result<(), DocumentError> {
     let number = |rest: &mut &[u8]| read_varint(rest).ok_or_else(|| damaged("number"));
-    let flags = read_bytes(rest, 1).and_then(|bytes| bytes.first()).copied().unwrap_or_default();
+    let flags = read_bytes(rest, 1).and_then(|bytes| bytes.first()).copied();
+    let flags = flags.ok_or_else(|| damaged("flags"))?;
     let has = |flag: u8| flags & flag != 0;
     let generation = number(rest)?;
     let length = if has(SEVERAL) { number(rest)? } else { 1 };

@@ -102,8 +102,6 @@ impl Mailboxes {
             .get(number)
             .ok_or_else(|| DatabaseError::NotFound { reason: "There is no mail.box.".to_owned() })?;
         let edit = Edit { json: Value::Object(memo).to_string().into(), attachments, ..Edit::default() };
-        let mut results = database.update(vec![edit], EditMode::Interactive, &DEPOSITOR)?.wait()?;
-        let result = results.pop().unwrap_or(Err(DatabaseError::Conflict));
-        Ok(result?)
+        Ok(database.update_one(edit, EditMode::Interactive, &DEPOSITOR)?)
     }
 }

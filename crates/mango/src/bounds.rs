@@ -91,13 +91,4 @@ impl IdRange {
                 Bound::Unbounded => true,
             }
     }
-
-    /// The only id that lies in it, if there is only one.
-    #[must_use]
-    pub fn only_id(&self) -> Option<&str> {
-        match (&self.start, &self.end) {
-            (Bound::Included(start), Bound::Included(end)) if start == end => Some(start),
-            _ => None,
-        }
-    }
 }

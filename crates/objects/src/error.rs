@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use scrinium_assertion::Fault;
+
 use crate::bucket::BucketError;
 
 /// Why an object was not written, read or removed.
@@ -53,6 +55,9 @@ pub enum ObjectError {
     /// What was to be written is not what it was said to be.
     #[error("what was to be uploaded changed meanwhile: {0}")]
     Source(String),
+    /// A mistake in the server.
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// A file on this machine could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

@@ -11,6 +11,7 @@
 
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use bytes::Bytes;
+use scrinium_assertion::never;
 
 use crate::compression::{compress, decompress};
 
@@ -103,11 +104,15 @@ impl Table {
         let mut bytes = Vec::new();
         let ends = self.offsets.iter().skip(1);
         for ((start, end), value) in self.offsets.iter().zip(ends).zip(&self.values) {
-            bytes.extend_from_slice(&u32::try_from(end - start).unwrap_or(u32::MAX).to_be_bytes());
+            let stored = u32::try_from(end - start).unwrap_or_else(|_| {
+                never!("a piece is stored in little more bytes than it has", "{start} to {end}");
+                u32::MAX
+            });
+            bytes.extend_from_slice(&stored.to_be_bytes());
             bytes.extend_from_slice(value);
         }
         bytes.extend_from_slice(&length.to_be_bytes());
-        bytes.extend_from_slice(&u32::try_from(PIECE_BYTES).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend_from_slice(&(PIECE_BYTES as u32).to_be_bytes());
         bytes.extend_from_slice(MARK);
         bytes
     }

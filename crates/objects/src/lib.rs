@@ -30,7 +30,7 @@ pub use compression::{compress, decompress};
 pub use error::ObjectError;
 pub use format::{MAX_BYTES, PIECE_BYTES};
 pub use name::ObjectName;
-pub use objects::{Objects, Opener, Stored};
+pub use objects::{Objects, Opener, Stored, WriteOptions};
 pub use reader::ObjectReader;
 pub use remote::connect;
 pub use spool::Spool;

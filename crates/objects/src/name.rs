@@ -19,7 +19,8 @@ impl ObjectName {
     /// The folder of names that it lies in.
     #[must_use]
     pub fn folder(&self) -> String {
-        format!("{:016x}/{:02x}", self.home, self.digest.first().copied().unwrap_or_default())
+        let [first, ..] = self.digest;
+        format!("{:016x}/{first:02x}", self.home)
     }
 
     /// The last part of the name.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use scrinium_assertion::always;
 use scrinium_clock::Clock;
 use scrinium_statistics::Registry;
 
@@ -15,17 +16,17 @@ use crate::cache::Cache;
 use crate::error::ObjectError;
 use crate::figures::Figures;
 use crate::format::{PIECE_BYTES, Table, encode};
-use crate::gate::{Gate, Inside};
+use crate::gate::{Gate, GateLimits, Inside};
 use crate::guarded::Guarded;
 use crate::name::ObjectName;
 use crate::reader::{BLOCK_PIECES, ObjectReader, block_name};
 use crate::spool::Spool;
 
 /// Uploads at once, each with some 15 MB in memory, and how many more may wait for how long.
-const UPLOADS: (usize, usize, Duration) = (4, 32, Duration::from_secs(30));
+const UPLOADS: GateLimits = GateLimits { at_once: 4, waiting_max: 32, within: Duration::from_secs(30) };
 
 /// Reads at once, each with some 4 MB in memory.
-const READS: (usize, usize, Duration) = (8, 16, Duration::from_secs(10));
+const READS: GateLimits = GateLimits { at_once: 8, waiting_max: 16, within: Duration::from_secs(10) };
 
 /// Opens the store of objects at an address.
 pub type Opener = Arc<dyn Fn(&str) -> Result<Box<dyn Bucket>, String> + Send + Sync>;
@@ -59,8 +60,20 @@ pub struct Stored {
     pub stored_bytes: u64,
 }
 
-/// So many may wait for blocks that others fetch, and so long.
-const FETCHES: (usize, Duration) = (32, Duration::from_secs(30));
+/// This many may wait for blocks that others fetch.
+const FETCHES_WAITING_MAX: usize = 32;
+
+/// As long as this.
+const FETCHES_WITHIN: Duration = Duration::from_secs(30);
+
+/// How an object is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Its content may become shorter by compression.
+    pub compressible: bool,
+    /// The cache has it too.
+    pub keep: bool,
+}
 
 /// Which blocks are being fetched, so that many who want the same wait for one of them.
 #[derive(Default)]
@@ -79,10 +92,10 @@ impl Fetching {
     /// Waits until nobody else fetches this; then it is for the caller to do, unless it is there by now. `None`: too
     /// many wait.
     pub(crate) fn begin(&self, name: &str) -> Option<Fetch<'_>> {
-        let until = Instant::now() + FETCHES.1;
+        let until = Instant::now() + FETCHES_WITHIN;
         let mut state = self.state.lock();
         if state.names.contains(name) {
-            if state.waiting >= FETCHES.0 {
+            if state.waiting >= FETCHES_WAITING_MAX {
                 return None;
             }
             state.waiting += 1;
@@ -126,8 +139,8 @@ impl Objects {
             cache: Cache::new(dir.join("cache")),
             fetching: Fetching::default(),
             figures: RwLock::default(),
-            uploads: Gate::new(UPLOADS.0, UPLOADS.1, UPLOADS.2),
-            reads: Gate::new(READS.0, READS.1, READS.2),
+            uploads: Gate::new(UPLOADS),
+            reads: Gate::new(READS),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -164,7 +177,7 @@ impl Objects {
     }
 
     /// Writes an object of `length` bytes, which `content` gives, and which are those of its name. Returns the bytes
-    /// of the object, which is there durably. With `keep` the cache has it too.
+    /// of the object, which is there durably.
     ///
     /// # Errors
     /// [`ObjectError`]; there is no object then, or one that nobody knows of.
@@ -174,8 +187,9 @@ impl Objects {
         name: &ObjectName,
         length: u64,
         content: &mut dyn Read,
-        (compressible, keep): (bool, bool),
+        options: WriteOptions,
     ) -> Result<u64, ObjectError> {
+        let WriteOptions { compressible, keep } = options;
         let bucket = self.shared.bucket(address)?;
         let _inside = Shared::enter(&self.shared.uploads, &bucket)?;
         let figures = self.shared.figures();
@@ -186,7 +200,7 @@ impl Objects {
         let keep = keep && self.shared.cache.is_used();
         let mut left = length;
         while left > 0 {
-            let mut piece = vec![0; usize::try_from(left.min(PIECE_BYTES)).unwrap_or_default()];
+            let mut piece = vec![0; left.min(PIECE_BYTES) as usize];
             content.read_exact(&mut piece).map_err(|error| ObjectError::Source(error.to_string()))?;
             left -= piece.len() as u64;
             let stored = encode(&piece, compressible);
@@ -205,9 +219,14 @@ impl Objects {
             return Err(ObjectError::Source(format!("it is not content {name}")));
         }
         let tail = table.encode(length);
+        let stored_bytes = table.end() + tail.len() as u64;
+        always!(
+            Table::decode(&tail, &name.digest, length, stored_bytes).is_some(),
+            "the table of an object is read as it is written",
+            "{name} of {length} bytes"
+        )?;
         writer.put(&tail)?;
         writer.finish()?;
-        let stored_bytes = table.end() + tail.len() as u64;
         figures.uploads.add(1);
         figures.upload_bytes.add(stored_bytes);
         Ok(stored_bytes)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use scrinium_assertion::never;
 
 use super::writer::{JsonText, JsonWriter};
 
@@ -111,7 +112,8 @@ impl FilledText {
             };
             if self.given < offset {
                 let until = offset.min(self.given.saturating_add(bytes));
-                let plain = self.text.get(self.given..until).unwrap_or_default();
+                let plain = self.text.get(self.given..until);
+                let plain = plain.ok_or_else(|| never!("a content lies within its text", "{offset}"))?;
                 if piece.is_empty() {
                     let plain = self.text.slice(self.given..until);
                     self.given = until;
@@ -127,7 +129,9 @@ impl FilledText {
     }
 
     fn read_content(&mut self, piece: &mut String) -> Result<(), ContentError> {
-        let Some(insertion) = self.insertions.front() else { return Ok(()) };
+        let Some(insertion) = self.insertions.front() else {
+            return Err(never!("a content that is read comes next").into());
+        };
         let left = insertion.content.length().saturating_sub(self.read);
         if left == 0 {
             STANDARD.encode_string(&self.carried, piece);

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::content::{FilledText, InlineContent, Insertion};
-use super::{NESTING_MAX, check, members};
+use super::{NESTING_MAX, check, members, part};
 use crate::DocumentError;
 
 /// JSON text in the making: a value, or the piece of one that is sent next.
@@ -57,11 +57,11 @@ impl JsonWriter {
         let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
         while let Some(plain) = bytes.get(from..).and_then(|rest| rest.iter().position(escaped)) {
             let at = from + plain;
-            self.text.push_str(text.get(from..at).unwrap_or_default());
-            self.escape(bytes.get(at).copied().unwrap_or_default());
+            self.text.push_str(part(text, from, at));
+            bytes.get(at).copied().into_iter().for_each(|byte| self.escape(byte));
             from = at + 1;
         }
-        self.text.push_str(text.get(from..).unwrap_or_default());
+        self.text.push_str(part(text, from, text.len()));
         self.text.push('"');
         self
     }

@@ -42,7 +42,7 @@ proptest! {
         for (name, value) in &object {
             let read: Value = serde_json::from_str(fields.get(name).unwrap()).unwrap();
             prop_assert_eq!(&read, value);
-            let any_case = fields.get_ignore_case(&name.to_lowercase()).is_some();
+            let any_case = fields.value_ignore_case(&name.to_lowercase()).is_some();
             prop_assert!(any_case);
         }
         prop_assert!(fields.get("no such field, surely").is_none());
@@ -110,8 +110,8 @@ fn golden_bytes() {
     let text: String = "FormBodyGröße\"Memo\"1.50".bytes().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, format!("010306010f{table}{}0000000000001234{text}", "ab".repeat(32)));
     assert_eq!(record.fields().iter().collect::<Vec<_>>(), fields);
-    assert_eq!(record.fields().get_ignore_case("GRÖSSE"), None);
-    assert_eq!(record.fields().get_ignore_case("GRÖßE"), Some("1.50"));
+    assert_eq!(record.fields().value_ignore_case("GRÖSSE"), None);
+    assert_eq!(record.fields().value_ignore_case("GRÖßE"), Some(FieldValue::Json("1.50")));
     assert_eq!(FieldsBuf::default().as_bytes(), [1, 0, 0, 0, 0]);
     let newer = Fields::decode(&[2, 0]).unwrap_err();
     assert_eq!((newer.status(), newer.error()), (500, "internal_server_error"));

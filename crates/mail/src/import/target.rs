@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use scrinium_assertion::always;
 use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, NewAttachment, Update};
 use serde_json::{Value, json};
 
@@ -102,6 +103,10 @@ impl ImportTarget for MailDatabase {
     fn finish(&self, pending: PendingBatch, position: &Position) -> Result<StoredBatch, String> {
         let PendingBatch { update, places, refused } = pending;
         let results = update.wait().map_err(|error| error.to_string())?;
+        let (count, expected) = (results.len(), places.len());
+        let complete =
+            always!(count == expected, "each message of a batch has a result", "{count} of {expected}");
+        complete.map_err(|fault| fault.to_string())?;
         let mut stored = StoredBatch { refused, ..StoredBatch::default() };
         for (result, place) in results.into_iter().zip(places) {
             match result {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_assertion::{always, never};
 use scrinium_clock::Clock;
 use scrinium_database::{
     Access, Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions,
@@ -147,7 +148,7 @@ impl Deliverer<'_> {
         copies: &mut [Option<Copy>],
         outcomes: &mut [Outcome],
     ) -> Result<Option<Sent>, DatabaseError> {
-        let Some(first) = memos.first() else { return Ok(None) };
+        let first = memos.first().ok_or_else(|| never!("a mail file that is listed gets a memo"))?;
         let database = open_mail_file(self.databases, &first.person)?;
         let mut edits = Vec::with_capacity(memos.len());
         let mut sent = Vec::with_capacity(memos.len());
@@ -156,9 +157,15 @@ impl Deliverer<'_> {
             let (Some(memo), Some(copy), Some(outcome)) =
                 (round.get(place), copies.get_mut(place), outcomes.get_mut(place))
             else {
-                continue;
+                return Err(never!(
+                    "an addressed memo is one of the round",
+                    "memo {place} of {}",
+                    round.len()
+                )
+                .into());
             };
-            let mailbox = self.mailboxes.get(memo.mailbox).ok_or(DatabaseError::Conflict)?;
+            let mailbox = self.mailboxes.get(memo.mailbox);
+            let mailbox = mailbox.ok_or_else(|| never!("a memo waits in one of the mail.boxes"))?;
             if was_delivered(&database, &delivered_id(mailbox, memo))? {
                 continue;
             }
@@ -228,8 +235,21 @@ fn finish(sent: Sent, outcomes: &mut [Outcome]) {
         Ok(results) => results,
         Err(error) => return note_all(&sent.memos, &error, outcomes),
     };
+    let complete = always!(
+        results.len() == sent.memos.len(),
+        "each memo of an update has a result",
+        "{} of {}",
+        results.len(),
+        sent.memos.len()
+    );
+    if let Err(fault) = complete {
+        return note_all(&sent.memos, &fault.into(), outcomes);
+    }
     for (addressed, result) in sent.memos.iter().zip(results) {
-        let Some(outcome) = outcomes.get_mut(addressed.place) else { continue };
+        let Some(outcome) = outcomes.get_mut(addressed.place) else {
+            never!("an addressed memo is one of the round");
+            continue;
+        };
         match result {
             Ok(_) => outcome.delivered += 1,
             // It has a document of this id: it was delivered.
@@ -241,8 +261,11 @@ fn finish(sent: Sent, outcomes: &mut [Outcome]) {
 
 fn note_all(memos: &[Addressed], error: &DatabaseError, outcomes: &mut [Outcome]) {
     for addressed in memos {
-        if let Some(outcome) = outcomes.get_mut(addressed.place) {
-            note(&addressed.person, error, outcome);
+        match outcomes.get_mut(addressed.place) {
+            Some(outcome) => note(&addressed.person, error, outcome),
+            None => {
+                never!("an addressed memo is one of the round");
+            }
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn failure_memo(
         "PostedDate": now_text(clock),
         "Body": body,
         "FailureReason": listed().map(|failure| failure.reason.as_str()).collect::<Vec<_>>(),
-        "IntendedRecipient": listed().map(|failure| failure.recipient.as_str()).collect::<Vec<_>>(),
+        (field::INTENDED_RECIPIENT): listed().map(|failure| failure.recipient.as_str()).collect::<Vec<_>>(),
     });
     if let (Some(message_id), Some(fields)) = (memo.get(field::MESSAGE_ID), failure.as_object_mut()) {
         fields.insert(field::IN_REPLY_TO.to_owned(), message_id.clone());

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::select_all;
+use scrinium_assertion::{always, never};
 use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, Result, Updated};
 use scrinium_directory::Found;
 use scrinium_statistics::{Counter, Operation, Registry};
@@ -208,6 +209,13 @@ impl Router {
 
     /// Takes the memos of a round out of their mail.boxes, after all their deliveries are durable.
     fn settle(&mut self, waiting: &[Waiting], outcomes: &[Outcome], round: &mut Round) -> Result<()> {
+        always!(
+            outcomes.len() == waiting.len(),
+            "each memo of a round has an outcome",
+            "{} of {}",
+            outcomes.len(),
+            waiting.len()
+        )?;
         let mut endings: Vec<(Taken<'_>, Ending)> = Vec::with_capacity(waiting.len());
         for (memo, outcome) in waiting.iter().zip(outcomes) {
             round.delivered += outcome.delivered;
@@ -252,14 +260,13 @@ impl Router {
         let mut edits: Vec<Vec<Edit>> = self.mailboxes.iter().map(|_| Vec::new()).collect();
         let mut places: Vec<Vec<usize>> = edits.iter().map(|_| Vec::new()).collect();
         for (place, (taken, ending)) in endings.iter().enumerate() {
-            if let (Some(edits), Some(places), Some(edit)) = (
-                edits.get_mut(taken.memo.mailbox),
-                places.get_mut(taken.memo.mailbox),
-                edit_of(taken, ending),
-            ) {
-                edits.push(edit);
-                places.push(place);
-            }
+            let Some(edit) = edit_of(taken, ending) else { continue };
+            let mailbox = taken.memo.mailbox;
+            let (Some(edits), Some(places)) = (edits.get_mut(mailbox), places.get_mut(mailbox)) else {
+                return Err(never!("a memo waits in one of the mail.boxes", "number {mailbox}").into());
+            };
+            edits.push(edit);
+            places.push(place);
         }
         let mut updates = Vec::new();
         for ((mailbox, edits), places) in self.mailboxes.iter().zip(edits).zip(places) {
@@ -272,10 +279,12 @@ impl Router {
         }
         let mut results: Vec<Option<Result<Updated>>> = endings.iter().map(|_| None).collect();
         for (update, places) in updates {
-            for (place, result) in places.into_iter().zip(update.wait()?) {
-                if let Some(slot) = results.get_mut(place) {
-                    *slot = Some(result);
-                }
+            let written = update.wait()?;
+            let (count, expected) = (written.len(), places.len());
+            always!(count == expected, "each edit of an update has a result", "{count} of {expected}")?;
+            for (place, result) in places.into_iter().zip(written) {
+                let slot = results.get_mut(place);
+                *slot.ok_or_else(|| never!("a memo that was written for is one of these"))? = Some(result);
             }
         }
         Ok(results)
@@ -292,7 +301,8 @@ impl Router {
         let Some(sender) = sender else {
             return Ok(Ending::Bury(failure::dead_letter(&waiting.memo, &outcome.failures)));
         };
-        let mailbox = self.mailboxes.get(waiting.mailbox).ok_or(DatabaseError::Conflict)?;
+        let mailbox = self.mailboxes.get(waiting.mailbox);
+        let mailbox = mailbox.ok_or_else(|| never!("a memo waits in one of the mail.boxes"))?;
         let id = delivery::failure_id(&mailbox.database, waiting);
         if delivery::was_delivered(&mailbox.database, &id)? {
             // The sender was told before a crash; the word may be delivered and gone by now.
@@ -351,8 +361,11 @@ impl Router {
     fn retry_later(&mut self, memo: &Waiting) {
         let doublings = memo.attempts.min(16);
         let delay = self.options.first_retry.saturating_mul(1 << doublings).min(self.options.longest_retry);
-        if let Some(mailbox) = self.mailboxes.get_mut(memo.mailbox) {
-            mailbox.retry(memo, delay);
+        match self.mailboxes.get_mut(memo.mailbox) {
+            Some(mailbox) => mailbox.retry(memo, delay),
+            None => {
+                never!("a memo waits in one of the mail.boxes", "number {}", memo.mailbox);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scrinium_assertion::never;
 use scrinium_clock::Clock;
 use scrinium_database::{ChangesQuery, Database, DatabaseError, ReadOptions, Result, Since};
 use serde_json::{Map, Value, json};
@@ -168,13 +169,19 @@ impl Followed {
         retry: Retry,
         round: &mut Vec<Waiting>,
     ) {
-        let Some(memo) = memo else { return };
+        let Some(memo) = memo else {
+            never!("a document that is stored is an object", "{id}");
+            return;
+        };
         match memo.get(field::STATE).and_then(Value::as_str) {
             Some(DEAD) => drop(self.dead.insert(id)),
             // The administrator's next edit of it comes by the feed.
             Some(HELD) => {}
             _ => {
-                let revision = memo.get("_rev").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let Some(revision) = memo.get("_rev").and_then(Value::as_str).map(str::to_owned) else {
+                    never!("a document that is read tells its revision", "{id}");
+                    return;
+                };
                 let Retry { change_number, first_seen, attempts, .. } = retry;
                 round.push(Waiting { mailbox, id, revision, change_number, memo, first_seen, attempts });
             }

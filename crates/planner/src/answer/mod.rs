@@ -8,7 +8,6 @@ mod servers;
 use serde::Serialize;
 
 use crate::calibration::Calibration;
-use crate::class::Class;
 use crate::demand::Demand;
 use crate::error::PlanError;
 use crate::fit::Model;
@@ -221,13 +220,4 @@ fn breaks_first(servers: &Servers<'_>, installed: u32, factor: f64) -> String {
     let Some(limit) = missed.first() else { return "Nothing that the model knows.".to_owned() };
     let users = scrinium_lab_report::thousands((servers.demand.users * factor).floor());
     format!("{}, at {factor:.1} times the load ({users} users).", limit.name())
-}
-
-/// The load on a server, in words, for those who ask what it is made of.
-#[must_use]
-pub fn heaviest(model: &Model, demand: &Demand) -> Option<(Class, f64)> {
-    let cost = |class: &Class| demand.per_s.get(*class) * model.costs.cpu_s.get(*class).value;
-    let all: f64 = Class::ALL.iter().map(cost).sum();
-    let most = Class::ALL.into_iter().max_by(|one, other| cost(one).total_cmp(&cost(other)))?;
-    (all > 0.0).then(|| (most, cost(&most) / all))
 }
