@@ -1,5 +1,7 @@
 //! What can go wrong with a database, in CouchDB's words.
 
+use std::sync::Arc;
+
 use scrinium_assertion::Fault;
 use scrinium_contents::ContentError;
 use scrinium_document::DocumentError;
@@ -94,11 +96,17 @@ pub enum DatabaseError {
         reason: String,
     },
     /// A stored record that cannot be read; others are not concerned.
-    #[error("{reason}")]
+    #[error("{}", damage(what, key))]
     Damaged {
-        /// Which record, and what to do.
-        reason: String,
+        /// What kind of record.
+        what: String,
+        /// What it is found by.
+        key: String,
     },
+    /// What the store reports: its files are damaged or cannot be used, or it was closed. A full disk, a batch that is too
+    /// long, and what passes by itself have variants of their own.
+    #[error("{0}")]
+    Store(#[source] Arc<StoreError>),
     /// A mistake in the server. Nothing was changed.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -126,8 +134,13 @@ impl DatabaseError {
             Self::Unauthorized { .. } => "unauthorized",
             Self::Full { .. } => "insufficient_storage",
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => "service_unavailable",
-            Self::Damaged { .. } | Self::Internal { .. } | Self::Fault(_) => "internal_server_error",
+            Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. } | Self::Fault(_) => "internal_server_error",
         }
+    }
+
+    /// Whether something that is stored cannot be read, so that what does not need it goes on without it.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. })
     }
 
     /// What happened, to what, and what can be done.
@@ -150,7 +163,7 @@ impl DatabaseError {
             Self::Unauthorized { .. } => 401,
             Self::Full { .. } => 507,
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => 503,
-            Self::Damaged { .. } | Self::Internal { .. } | Self::Fault(_) => 500,
+            Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. } | Self::Fault(_) => 500,
         }
     }
 
@@ -172,7 +185,7 @@ impl DatabaseError {
 
     /// A stored record that cannot be decoded.
     pub(crate) fn damaged(what: &str, key: &str) -> Self {
-        Self::Damaged { reason: damage(what, key) }
+        Self::Damaged { what: what.to_owned(), key: key.to_owned() }
     }
 
     /// A content that cannot be read. It lies apart from the documents that refer to it, which may be many.
@@ -220,7 +233,19 @@ impl From<StoreError> for DatabaseError {
                      several requests."
                 ),
             },
-            _ => Self::Internal { reason },
+            StoreError::Fault(fault) => Self::Fault(fault),
+            StoreError::Corrupt { .. }
+            | StoreError::DamagedLog(_)
+            | StoreError::ForeignLog { .. }
+            | StoreError::NewerFormat { .. }
+            | StoreError::Batch { .. }
+            | StoreError::Io { .. }
+            | StoreError::Tree { .. }
+            | StoreError::Log(_)
+            | StoreError::Locked { .. }
+            | StoreError::Closed
+            | StoreError::WrongFamily { .. }
+            | StoreError::Unsorted { .. } => Self::Store(Arc::new(error)),
         }
     }
 }
@@ -229,6 +254,7 @@ impl From<IndexError> for DatabaseError {
     fn from(error: IndexError) -> Self {
         match error {
             IndexError::Store(error) => error.into(),
+            IndexError::Fault(fault) => Self::Fault(fault),
             other => Self::Internal { reason: other.to_string() },
         }
     }
@@ -236,12 +262,19 @@ impl From<IndexError> for DatabaseError {
 
 impl From<DocumentError> for DatabaseError {
     fn from(error: DocumentError) -> Self {
-        match error.error() {
-            "conflict" => Self::Conflict,
-            word @ ("document_too_large" | "attachment_too_large") => {
-                Self::TooLarge { error: word, reason: error.reason().into_owned() }
+        match error {
+            DocumentError::Conflict => Self::Conflict,
+            DocumentError::DocumentTooLarge(_) | DocumentError::AttachmentTooLarge(_) => {
+                Self::TooLarge { error: error.error(), reason: error.reason().into_owned() }
             }
-            word => Self::BadRequest { error: word, reason: error.reason().into_owned() },
+            DocumentError::InvalidJson
+            | DocumentError::BadRequest(_)
+            | DocumentError::DocumentValidation(_)
+            | DocumentError::IllegalDocumentId(_)
+            | DocumentError::Damaged { .. }
+            | DocumentError::NewerFormat { .. } => {
+                Self::BadRequest { error: error.error(), reason: error.reason().into_owned() }
+            }
         }
     }
 }

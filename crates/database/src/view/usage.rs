@@ -271,7 +271,7 @@ fn note_discarded(store: &Store, database: u32, identity: &[u8; 16]) -> Result<(
     };
     let mut batch = Batch::new();
     batch.put(Family::DerivedPoint, &key, &Noted { discarded: true, ..noted }.encode());
-    Ok(store.write_derived(batch)?)
+    Ok(store.derived().write(batch)?)
 }
 
 /// What a step of the search has found.

@@ -227,7 +227,8 @@ fn documents(database: &Arc<Database>) -> Vec<Value> {
 pub(crate) fn is_refusal(error: &DatabaseError) -> bool {
     match error {
         DatabaseError::Full { .. } | DatabaseError::Unavailable { .. } => true,
-        DatabaseError::Damaged { reason } | DatabaseError::Internal { reason } => {
+        DatabaseError::Damaged { .. } | DatabaseError::Store(_) | DatabaseError::Internal { .. } => {
+            let reason = error.to_string();
             let reasons = ["No space left on device", "Input/output error", "Read-only file system"];
             reasons.iter().any(|known| reason.contains(known))
         }
