@@ -314,7 +314,7 @@ impl Databases {
     /// As [`Databases::create`], on a volume.
     ///
     /// # Errors
-    /// As [`Databases::create`], and [`DatabaseError::BadRequest`] or [`DatabaseError::Unavailable`] if there is no such
+    /// As [`Databases::create`], and [`DatabaseError::Invalid`] or [`DatabaseError::Unavailable`] if there is no such
     /// volume, or it is not there now.
     pub fn create_on(
         &self,

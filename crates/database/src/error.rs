@@ -1,4 +1,4 @@
-//! What can go wrong with a database, in CouchDB's words.
+//! What can go wrong with a database. A protocol says it in its own words and numbers.
 
 use std::sync::Arc;
 
@@ -12,10 +12,59 @@ use scrinium_store::StoreError;
 /// Result of a database operation.
 pub type Result<T> = std::result::Result<T, DatabaseError>;
 
-/// What went wrong, in the words that CouchDB's clients know.
-///
-/// [`DatabaseError::error`] and [`DatabaseError::reason`] are the two members of CouchDB's JSON error
-/// bodies and [`DatabaseError::status`] is the HTTP status that goes with them.
+/// What of a request is not as it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InvalidInput {
+    /// Its form, or a value in it.
+    Request,
+    /// What is asked of a view.
+    Query,
+    /// A design document: a formula, a function or a definition in it.
+    Design,
+    /// The name of a reduce function that there is none of.
+    Reducer,
+    /// What a function of a design document answered.
+    ScriptValue,
+    /// A reduce function does not reduce.
+    ReduceOverflow,
+    /// A function of a design document took too long, or did not end.
+    ScriptTime,
+    /// A function of a design document needs too much memory.
+    ScriptMemory,
+    /// A function of a design document answered what is no JSON.
+    ScriptJson,
+    /// A function of a design document failed.
+    ScriptFailure,
+    /// The name of a database.
+    DatabaseName,
+    /// The name of a folder.
+    FolderName,
+    /// A database has as many folders as it may have.
+    FolderCount,
+    /// A member of a document that begins with an underscore.
+    Document,
+    /// The id of a document.
+    DocumentId,
+    /// A part of a stored document, which cannot be read.
+    Stored,
+}
+
+/// What is larger, or more, than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Oversized {
+    /// What is to be stored at once.
+    Request,
+    /// A document.
+    Document,
+    /// An attachment.
+    Attachment,
+    /// The readers of a document.
+    Readers,
+    /// A person's `_local` documents.
+    LocalDocuments,
+}
+
+/// What went wrong, to what, and what can be done.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DatabaseError {
     /// Nothing of that name is there: `missing`, `deleted`, `Database does not exist.`
@@ -29,9 +78,9 @@ pub enum DatabaseError {
     Conflict,
     /// The request itself is wrong.
     #[error("{reason}")]
-    BadRequest {
-        /// CouchDB's error word, such as `bad_request` or `illegal_docid`.
-        error: &'static str,
+    Invalid {
+        /// What of it.
+        input: InvalidInput,
         /// What is wrong with it.
         reason: String,
     },
@@ -47,8 +96,8 @@ pub enum DatabaseError {
     /// A limit on size was passed.
     #[error("{reason}")]
     TooLarge {
-        /// CouchDB's error word, such as `document_too_large`.
-        error: &'static str,
+        /// What is too large.
+        what: Oversized,
         /// Which limit, and where it is set.
         reason: String,
     },
@@ -67,11 +116,9 @@ pub enum DatabaseError {
     /// What an edit was validated against has changed; it is validated again, and nobody is told.
     #[error("The document was changed again and again while it was validated; try again.")]
     Stale,
-    /// Something that the request builds on is not there, such as a stub's attachment.
+    /// A stub stands for an attachment that is not there.
     #[error("{reason}")]
-    PreconditionFailed {
-        /// CouchDB's error word, such as `missing_stub`.
-        error: &'static str,
+    MissingStub {
         /// What is missing.
         reason: String,
     },
@@ -119,25 +166,6 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// CouchDB's error word.
-    #[must_use]
-    pub fn error(&self) -> &'static str {
-        match self {
-            Self::NotFound { .. } => "not_found",
-            Self::Conflict => "conflict",
-            Self::BadRequest { error, .. }
-            | Self::PreconditionFailed { error, .. }
-            | Self::TooLarge { error, .. } => error,
-            Self::Query(error) => error.error(),
-            Self::Exists { .. } => "file_exists",
-            Self::Forbidden { .. } => "forbidden",
-            Self::Unauthorized { .. } => "unauthorized",
-            Self::Full { .. } => "insufficient_storage",
-            Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => "service_unavailable",
-            Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. } | Self::Fault(_) => "internal_server_error",
-        }
-    }
-
     /// Whether something that is stored cannot be read, so that what does not need it goes on without it.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. })
@@ -149,21 +177,26 @@ impl DatabaseError {
         self.to_string()
     }
 
-    /// The HTTP status that CouchDB answers.
-    #[must_use]
-    pub fn status(&self) -> u16 {
+    /// Whether it is the server that could not do it, and nothing is wrong with what was asked for.
+    pub(crate) fn is_of_the_server(&self) -> bool {
         match self {
-            Self::NotFound { .. } => 404,
-            Self::Conflict => 409,
-            Self::BadRequest { .. } => 400,
-            Self::Query(error) => error.status(),
-            Self::Exists { .. } | Self::PreconditionFailed { .. } => 412,
-            Self::TooLarge { .. } => 413,
-            Self::Forbidden { .. } => 403,
-            Self::Unauthorized { .. } => 401,
-            Self::Full { .. } => 507,
-            Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => 503,
-            Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. } | Self::Fault(_) => 500,
+            Self::Full { .. }
+            | Self::Busy { .. }
+            | Self::Unavailable { .. }
+            | Self::Stale
+            | Self::Damaged { .. }
+            | Self::Store(_)
+            | Self::Internal { .. }
+            | Self::Fault(_) => true,
+            Self::NotFound { .. }
+            | Self::Conflict
+            | Self::Invalid { .. }
+            | Self::Query(_)
+            | Self::Exists { .. }
+            | Self::TooLarge { .. }
+            | Self::Forbidden { .. }
+            | Self::Unauthorized { .. }
+            | Self::MissingStub { .. } => false,
         }
     }
 
@@ -180,7 +213,7 @@ impl DatabaseError {
     }
 
     pub(crate) fn bad_request(reason: impl Into<String>) -> Self {
-        Self::BadRequest { error: "bad_request", reason: reason.into() }
+        Self::Invalid { input: InvalidInput::Request, reason: reason.into() }
     }
 
     /// A stored record that cannot be decoded.
@@ -208,7 +241,7 @@ impl From<ContentError> for DatabaseError {
         match error {
             ContentError::Store(error) => error.into(),
             ContentError::Damaged { .. } => Self::Internal { reason },
-            ContentError::TooLarge { .. } => Self::TooLarge { error: "attachment_too_large", reason },
+            ContentError::TooLarge { .. } => Self::TooLarge { what: Oversized::Attachment, reason },
             ContentError::Address { .. } => Self::bad_request(reason),
             ContentError::Stopped => Self::Unavailable { reason },
             ContentError::Object(_) if error.is_damage() => Self::Internal { reason },
@@ -227,7 +260,7 @@ impl From<StoreError> for DatabaseError {
                 Self::Unavailable { reason }
             }
             StoreError::TooLarge { bytes, limit_bytes } => Self::TooLarge {
-                error: "too_large",
+                what: Oversized::Request,
                 reason: format!(
                     "What is to be stored takes {bytes} bytes of the log, which takes {limit_bytes} at once; send it in \
                      several requests."
@@ -262,18 +295,17 @@ impl From<IndexError> for DatabaseError {
 
 impl From<DocumentError> for DatabaseError {
     fn from(error: DocumentError) -> Self {
+        let reason = error.reason().into_owned();
+        let invalid = |input: InvalidInput| Self::Invalid { input, reason: reason.clone() };
         match error {
             DocumentError::Conflict => Self::Conflict,
-            DocumentError::DocumentTooLarge(_) | DocumentError::AttachmentTooLarge(_) => {
-                Self::TooLarge { error: error.error(), reason: error.reason().into_owned() }
-            }
-            DocumentError::InvalidJson
-            | DocumentError::BadRequest(_)
-            | DocumentError::DocumentValidation(_)
-            | DocumentError::IllegalDocumentId(_)
-            | DocumentError::Damaged { .. }
-            | DocumentError::NewerFormat { .. } => {
-                Self::BadRequest { error: error.error(), reason: error.reason().into_owned() }
+            DocumentError::DocumentTooLarge(_) => Self::TooLarge { what: Oversized::Document, reason },
+            DocumentError::AttachmentTooLarge(_) => Self::TooLarge { what: Oversized::Attachment, reason },
+            DocumentError::InvalidJson | DocumentError::BadRequest(_) => invalid(InvalidInput::Request),
+            DocumentError::DocumentValidation(_) => invalid(InvalidInput::Document),
+            DocumentError::IllegalDocumentId(_) => invalid(InvalidInput::DocumentId),
+            DocumentError::Damaged { .. } | DocumentError::NewerFormat { .. } => {
+                invalid(InvalidInput::Stored)
             }
         }
     }

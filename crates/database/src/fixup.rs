@@ -186,7 +186,9 @@ impl Fixup<'_> {
 
     fn database(&mut self, name: &str) -> Result<()> {
         let database = match self.databases.for_fixup(name) {
-            Err(error) if error.is_unreadable() && self.mend_header(name)? => self.databases.for_fixup(name)?,
+            Err(error) if error.is_unreadable() && self.mend_header(name)? => {
+                self.databases.for_fixup(name)?
+            }
             // What could not be repaired was said.
             Err(error) if error.is_unreadable() => return Ok(()),
             opened => opened?,

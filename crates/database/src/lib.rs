@@ -63,7 +63,7 @@ pub use compact::{
 pub use database::{Database, DatabaseInfo};
 pub use databases::{DatabaseOptions, Databases, NameRange};
 pub use edit::{Edit, EditMode, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
-pub use error::{DatabaseError, Result};
+pub use error::{DatabaseError, InvalidInput, Oversized, Result};
 pub use fixup::{Finding, FindingKind, FixupOptions, FixupReport, Outcome, SetAside};
 pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,

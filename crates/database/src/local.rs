@@ -16,7 +16,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange};
 use crate::access::{Access, Level};
 use crate::database::Database;
 use crate::edit::{NO_LOCAL_ATTACHMENTS, Prepared};
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, Oversized, Result};
 use crate::keys;
 use crate::read::Document;
 use crate::update::{Update, Updated};
@@ -94,7 +94,7 @@ impl LocalSpace {
     fn check_bytes(&self, id: &str, bytes: usize) -> Result<()> {
         if matches!(self, Self::Own(_)) && bytes > OWN_BYTES_MAX {
             return Err(DatabaseError::TooLarge {
-                error: "document_too_large",
+                what: Oversized::Document,
                 reason: format!("{id}: a local document of your own may have {OWN_BYTES_MAX} bytes."),
             });
         }
@@ -293,7 +293,7 @@ impl Database {
             return Ok(());
         }
         Err(DatabaseError::TooLarge {
-            error: "too_many_local_documents",
+            what: Oversized::LocalDocuments,
             reason: format!(
                 "You have {OWN_DOCUMENTS_MAX} local documents in this database, and may not have more; delete some."
             ),

@@ -1,6 +1,6 @@
 //! What a database may be called, and names that mean something.
 
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 
 /// Longer names are refused, as CouchDB refuses names whose file could not be made.
 const MAX_NAME_BYTES: usize = 238;
@@ -20,8 +20,8 @@ pub fn validate(name: &str) -> Result<()> {
     if begins && goes_on && !climbs && name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
-    Err(DatabaseError::BadRequest {
-        error: "illegal_database_name",
+    Err(DatabaseError::Invalid {
+        input: InvalidInput::DatabaseName,
         reason: format!(
             "Name: '{name}'. Only lowercase characters (a-z), digits (0-9), and any of the characters \
              _, $, (, ), +, -, ., and / are allowed. Must begin with a letter."
@@ -62,7 +62,11 @@ mod tests {
         for name in
             ["", "A", "1a", "_users", "../etc", "a/../b", "a//b", "a/", "a/.b", "ä", "a b", &"a".repeat(239)]
         {
-            assert_eq!(validate(name).unwrap_err().error(), "illegal_database_name", "{name}");
+            let refused = validate(name).unwrap_err();
+            assert!(
+                matches!(refused, DatabaseError::Invalid { input: InvalidInput::DatabaseName, .. }),
+                "{name}: {refused:?}"
+            );
         }
     }
 }

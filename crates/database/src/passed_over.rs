@@ -51,7 +51,7 @@ impl Database {
 
 /// Whether the error is one of the document that was read, and says nothing of others.
 const fn concerns_one(error: &DatabaseError) -> bool {
-    matches!(error, DatabaseError::Damaged { .. } | DatabaseError::BadRequest { .. })
+    matches!(error, DatabaseError::Damaged { .. } | DatabaseError::Invalid { .. })
 }
 
 impl Databases {

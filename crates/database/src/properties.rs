@@ -34,7 +34,7 @@ impl Properties {
     /// These, changed as a client wishes: an object with the properties that are to be changed.
     ///
     /// # Errors
-    /// [`DatabaseError::BadRequest`] for a property that is not known or a value that it does not take.
+    /// [`DatabaseError::Invalid`] for a property that is not known or a value that it does not take.
     pub fn changed(mut self, wish: &Map<String, Value>) -> Result<Self> {
         for (name, value) in wish {
             match (name.as_str(), value) {

@@ -90,7 +90,7 @@ impl Databases {
     /// returns, whatever it returns, and after any crash.
     ///
     /// # Errors
-    /// [`DatabaseError::NotFound`]; [`DatabaseError::BadRequest`] if there is no such volume or it lies there already;
+    /// [`DatabaseError::NotFound`]; [`DatabaseError::Invalid`] if there is no such volume or it lies there already;
     /// [`DatabaseError::Forbidden`] for one that must stay; [`DatabaseError::Full`] with what it needs;
     /// [`DatabaseError::Unavailable`] if it was told to stop, or cannot be done now; and what the stores report.
     pub fn relocate(&self, name: &str, volume: &str) -> Result<Relocated> {

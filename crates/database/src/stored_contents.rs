@@ -27,7 +27,7 @@ impl Databases {
     /// are there stay where they are.
     ///
     /// # Errors
-    /// [`DatabaseError::BadRequest`](crate::DatabaseError::BadRequest) if the address is none, and what the stores report; nothing is changed then. That a
+    /// [`DatabaseError::Invalid`](crate::DatabaseError::Invalid) if the address is none, and what the stores report; nothing is changed then. That a
     /// store of objects answers is not looked at.
     pub fn set_attachment_options(&self, options: AttachmentOptions) -> Result<()> {
         let commons = self.commons();

@@ -25,7 +25,7 @@ use scrinium_store::{Batch, Commit, Family};
 use crate::access::Access;
 use crate::database::Database;
 use crate::edit::{Edit, EditMode, ParsedEdit, Prepared};
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, Oversized, Result};
 use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
 use crate::keys;
@@ -376,7 +376,7 @@ pub(crate) fn check_number(edits: usize) -> Result<()> {
         return Ok(());
     }
     Err(DatabaseError::TooLarge {
-        error: "too_large",
+        what: Oversized::Request,
         reason: format!("One request may have at most {MAX_EDITS} documents; send several."),
     })
 }

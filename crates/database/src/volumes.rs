@@ -279,7 +279,7 @@ impl Databases {
     pub(crate) fn place_of(&self, name: &str) -> Result<(u32, Arc<Common>)> {
         let Entry { number, volume } = self.entry(name)?;
         let common = self.common_of(&volume).map_err(|error| match error {
-            DatabaseError::Unavailable { reason } | DatabaseError::BadRequest { reason, .. } => {
+            DatabaseError::Unavailable { reason } | DatabaseError::Invalid { reason, .. } => {
                 DatabaseError::Unavailable {
                     reason: format!("The database `{name}` cannot be opened. {reason}"),
                 }

@@ -177,7 +177,7 @@ mod tests {
     /// once too often.
     #[test]
     fn what_a_purge_made_old_stays_old_when_earlier_changes_become_visible() {
-        let mut writer = Writer::new(Header::new("a", [0; 16], 0), 0);
+        let mut writer = Writer::new(Header::new("a", [0; 16], 0), FailureEpoch::default());
         writer.header.change_number = 1;
         let head = Head { change_number: 1, ..Head::default() };
         writer.add_pending("a", Pending { head, leaves: BTreeMap::new() });

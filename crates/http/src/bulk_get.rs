@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
-use crate::error::{HttpError, Result};
+use crate::error::{HttpError, Result, couchdb_word};
 use crate::query;
 use crate::response::{self, Body};
 use crate::revision_parts::{PartStyle, Refusal, RevisionParts, WantedRevisions, push_refusal_members};
@@ -197,7 +197,7 @@ impl Gathered {
 }
 
 fn of_error(id: &str, revision: &str, error: &DatabaseError) -> Refusal {
-    Refusal { id: id.into(), revision: revision.into(), error: error.error(), reason: error.reason() }
+    Refusal { id: id.into(), revision: revision.into(), error: couchdb_word(error), reason: error.reason() }
 }
 
 fn push_refusal(text: &mut JsonWriter, refusal: &Refusal) {

@@ -7,7 +7,7 @@ use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use scrinium_accounting::Overdrawn;
 use scrinium_contents::ContentError;
-use scrinium_database::DatabaseError;
+use scrinium_database::{DatabaseError, InvalidInput, Oversized};
 use scrinium_document::DocumentError;
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::MangoError;
@@ -184,10 +184,72 @@ impl HttpError {
     }
 }
 
+/// CouchDB's status and short name of what a database reports.
+pub(crate) fn couchdb_terms(error: &DatabaseError) -> (StatusCode, &'static str) {
+    match error {
+        DatabaseError::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found"),
+        DatabaseError::Conflict => (StatusCode::CONFLICT, "conflict"),
+        DatabaseError::Invalid { input, .. } => (StatusCode::BAD_REQUEST, word_of_invalid(*input)),
+        DatabaseError::Query(error) => {
+            let status = StatusCode::from_u16(error.status());
+            (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error.error())
+        }
+        DatabaseError::Exists { .. } => (StatusCode::PRECONDITION_FAILED, "file_exists"),
+        DatabaseError::MissingStub { .. } => (StatusCode::PRECONDITION_FAILED, "missing_stub"),
+        DatabaseError::TooLarge { what, .. } => (StatusCode::PAYLOAD_TOO_LARGE, word_of_oversized(*what)),
+        DatabaseError::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
+        DatabaseError::Unauthorized { .. } => (StatusCode::UNAUTHORIZED, "unauthorized"),
+        DatabaseError::Full { .. } => (StatusCode::INSUFFICIENT_STORAGE, "insufficient_storage"),
+        DatabaseError::Busy { .. } | DatabaseError::Unavailable { .. } | DatabaseError::Stale => {
+            (StatusCode::SERVICE_UNAVAILABLE, "service_unavailable")
+        }
+        DatabaseError::Damaged { .. }
+        | DatabaseError::Store(_)
+        | DatabaseError::Internal { .. }
+        | DatabaseError::Fault(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal_server_error"),
+    }
+}
+
+/// CouchDB's short name of what a database reports.
+pub(crate) fn couchdb_word(error: &DatabaseError) -> &'static str {
+    couchdb_terms(error).1
+}
+
+const fn word_of_invalid(input: InvalidInput) -> &'static str {
+    match input {
+        InvalidInput::Request => "bad_request",
+        InvalidInput::Query => "query_parse_error",
+        InvalidInput::Design => "compilation_error",
+        InvalidInput::Reducer => "invalid_design_doc",
+        InvalidInput::ScriptValue => "invalid_value",
+        InvalidInput::ReduceOverflow => "reduce_overflow_error",
+        InvalidInput::ScriptTime => "os_process_timeout",
+        InvalidInput::ScriptMemory => "InternalError",
+        InvalidInput::ScriptJson => "invalid_json",
+        InvalidInput::ScriptFailure => "map_runtime_error",
+        InvalidInput::DatabaseName => "illegal_database_name",
+        InvalidInput::FolderName => "illegal_folder_name",
+        InvalidInput::FolderCount => "too_many_folders",
+        InvalidInput::Document => "doc_validation",
+        InvalidInput::DocumentId => "illegal_docid",
+        InvalidInput::Stored => "internal_server_error",
+    }
+}
+
+const fn word_of_oversized(what: Oversized) -> &'static str {
+    match what {
+        Oversized::Request => "too_large",
+        Oversized::Document => "document_too_large",
+        Oversized::Attachment => "attachment_too_large",
+        Oversized::Readers => "too_many_readers",
+        Oversized::LocalDocuments => "too_many_local_documents",
+    }
+}
+
 impl From<DatabaseError> for HttpError {
     fn from(error: DatabaseError) -> Self {
-        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let refusal = Self::new(status, error.error(), error.reason());
+        let (status, word) = couchdb_terms(&error);
+        let refusal = Self::new(status, word, error.reason());
         match error {
             DatabaseError::Busy { retry_after_s, .. } => refusal.with_retry_after(retry_after_s),
             _ => refusal,
@@ -255,3 +317,132 @@ impl From<WorkerError> for HttpError {
 }
 
 pub(crate) type Result<T> = std::result::Result<T, HttpError>;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use scrinium_assertion::Fault;
+    use scrinium_store::StoreError;
+
+    use super::*;
+
+    fn shown(error: DatabaseError) -> String {
+        let HttpError { status, error, reason, .. } = error.into();
+        format!("{} {error} {reason}", status.as_u16())
+    }
+
+    fn because() -> String {
+        "Because.".to_owned()
+    }
+
+    /// What a client sees of each error of a database: another one would be a change of the interface.
+    #[test]
+    fn every_error_of_a_database_has_its_status_word_and_reason() {
+        let reason = because;
+        let fault = Fault { what: "it is so", file: "a.rs", line: 7 };
+        let source = || std::io::Error::other("no");
+        let pairs = [
+            (DatabaseError::NotFound { reason: reason() }, "404 not_found Because."),
+            (DatabaseError::Conflict, "409 conflict Document update conflict."),
+            (
+                DatabaseError::Query(MangoError::MissingFieldName),
+                "400 invalid_selector One or more conditions is missing a field name.",
+            ),
+            (DatabaseError::Exists { reason: reason() }, "412 file_exists Because."),
+            (DatabaseError::MissingStub { reason: reason() }, "412 missing_stub Because."),
+            (DatabaseError::Forbidden { reason: reason() }, "403 forbidden Because."),
+            (DatabaseError::Unauthorized { reason: reason() }, "401 unauthorized Because."),
+            (
+                DatabaseError::Stale,
+                "503 service_unavailable The document was changed again and again while it was validated; try again.",
+            ),
+            (DatabaseError::Full { reason: reason() }, "507 insufficient_storage Because."),
+            (DatabaseError::Busy { reason: reason(), retry_after_s: 3 }, "503 service_unavailable Because."),
+            (DatabaseError::Unavailable { reason: reason() }, "503 service_unavailable Because."),
+            (
+                DatabaseError::Damaged { what: "document".to_owned(), key: "a".to_owned() },
+                "500 internal_server_error The stored document of `a` cannot be read",
+            ),
+            (DatabaseError::Internal { reason: reason() }, "500 internal_server_error Because."),
+            (
+                DatabaseError::Fault(fault),
+                "500 internal_server_error a fault in the server at a.rs:7: it is so",
+            ),
+            (
+                DatabaseError::Store(Arc::new(StoreError::Closed)),
+                "500 internal_server_error the store was closed",
+            ),
+            (StoreError::Full.into(), "507 insufficient_storage the disk of the store is full"),
+            (StoreError::Closed.into(), "500 internal_server_error the store was closed"),
+            (
+                StoreError::Locked { dir: PathBuf::from("/d"), pid: Some(5) }.into(),
+                "500 internal_server_error /d is in use by process 5",
+            ),
+            (
+                StoreError::Corrupt { path: PathBuf::from("/d"), what: "a block".to_owned() }.into(),
+                "500 internal_server_error the store in /d is damaged: a block",
+            ),
+            (
+                StoreError::Io { action: "read", path: PathBuf::from("/d/f"), source: source() }.into(),
+                "500 internal_server_error cannot read /d/f: no",
+            ),
+            (
+                StoreError::TooLarge { bytes: 9, limit_bytes: 8 }.into(),
+                "413 too_large What is to be stored takes 9 bytes of the log, which takes 8 at once",
+            ),
+            (
+                StoreError::Failed { reason: "a sync failed".to_owned(), cause: None }.into(),
+                "503 service_unavailable the store takes no writes until it is opened again: a sync failed",
+            ),
+            (StoreError::Fault(fault).into(), "500 internal_server_error a fault in the server at a.rs:7"),
+        ];
+        for (error, expected) in pairs {
+            let found = shown(error);
+            assert!(found.starts_with(expected), "{found}\nand not\n{expected}");
+        }
+    }
+
+    #[test]
+    fn what_is_invalid_or_too_large_has_its_word() {
+        let invalid = [
+            (InvalidInput::Request, "bad_request"),
+            (InvalidInput::Query, "query_parse_error"),
+            (InvalidInput::Design, "compilation_error"),
+            (InvalidInput::Reducer, "invalid_design_doc"),
+            (InvalidInput::ScriptValue, "invalid_value"),
+            (InvalidInput::ReduceOverflow, "reduce_overflow_error"),
+            (InvalidInput::ScriptTime, "os_process_timeout"),
+            (InvalidInput::ScriptMemory, "InternalError"),
+            (InvalidInput::ScriptJson, "invalid_json"),
+            (InvalidInput::ScriptFailure, "map_runtime_error"),
+            (InvalidInput::DatabaseName, "illegal_database_name"),
+            (InvalidInput::FolderName, "illegal_folder_name"),
+            (InvalidInput::FolderCount, "too_many_folders"),
+            (InvalidInput::Document, "doc_validation"),
+            (InvalidInput::DocumentId, "illegal_docid"),
+            (InvalidInput::Stored, "internal_server_error"),
+        ];
+        for (input, word) in invalid {
+            assert_eq!(
+                shown(DatabaseError::Invalid { input, reason: because() }),
+                format!("400 {word} Because.")
+            );
+        }
+        let oversized = [
+            (Oversized::Request, "too_large"),
+            (Oversized::Document, "document_too_large"),
+            (Oversized::Attachment, "attachment_too_large"),
+            (Oversized::Readers, "too_many_readers"),
+            (Oversized::LocalDocuments, "too_many_local_documents"),
+        ];
+        for (what, word) in oversized {
+            assert_eq!(
+                shown(DatabaseError::TooLarge { what, reason: because() }),
+                format!("413 {word} Because.")
+            );
+        }
+    }
+}

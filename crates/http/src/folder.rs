@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::body::RequestBody;
 use crate::context::Context;
-use crate::error::{HttpError, Result};
+use crate::error::{HttpError, Result, couchdb_word};
 use crate::operations::Operation;
 use crate::query::Given;
 use crate::response::{self, Body, push_error_members};
@@ -174,7 +174,7 @@ pub(crate) fn push_result<T>(
         Ok(done) => push(text, &done),
         Err(error) => {
             text.literal(",");
-            push_error_members(text, error.error(), &error.reason());
+            push_error_members(text, couchdb_word(&error), &error.reason());
         }
     }
     text.literal("}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
-use crate::error::{HttpError, Result};
+use crate::error::{HttpError, Result, couchdb_word};
 use crate::query::Given;
 use crate::response::{self, Body};
 
@@ -69,7 +69,7 @@ pub(crate) async fn delete_several(context: &Context, body: &mut RequestBody) ->
             for design in designs {
                 match delete_all(&database, &design) {
                     Ok(()) => success.push(json!({ "id": design, "ok": true })),
-                    Err(error) => fail.push(json!({ "id": design, "error": error.error() })),
+                    Err(error) => fail.push(json!({ "id": design, "error": couchdb_word(&error) })),
                 }
             }
             Ok(json!({ "success": success, "fail": fail }))

@@ -8,7 +8,7 @@ use scrinium_document::json::JsonWriter;
 use serde_json::Value;
 
 use crate::access::Opened;
-use crate::error::Result;
+use crate::error::{Result, couchdb_word};
 use crate::related::{Bundle, Segments};
 use crate::response::push_error_members;
 use crate::state::HttpState;
@@ -102,7 +102,12 @@ impl RevisionParts {
             Err(error) if self.style == PartStyle::OfDocument => Err(error.into()),
             Err(error) => {
                 let (id, revision) = (Value::from(wanted.id), Value::from("undefined"));
-                self.push_refusal(&Refusal { id, revision, error: error.error(), reason: error.reason() });
+                self.push_refusal(&Refusal {
+                    id,
+                    revision,
+                    error: couchdb_word(&error),
+                    reason: error.reason(),
+                });
                 Ok(())
             }
         }
@@ -128,7 +133,7 @@ impl RevisionParts {
                 OpenRevision::Missing(name) => {
                     let missing = DatabaseError::NotFound { reason: "missing".to_owned() };
                     let (id, revision) = (Value::from(present.id.as_str()), Value::from(name));
-                    let (error, reason) = (missing.error(), missing.reason());
+                    let (error, reason) = (couchdb_word(&missing), missing.reason());
                     self.push_refusal(&Refusal { id, revision, error, reason });
                 }
             }

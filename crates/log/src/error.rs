@@ -106,7 +106,9 @@ pub enum LogError {
         reason: Arc<str>,
     },
     /// An earlier write, sync or application failed; nothing is taken until the log is opened anew.
-    #[error("the transaction log stopped after a failure ({cause}); restart the server (docs/operate/logging.md)")]
+    #[error(
+        "the transaction log stopped after a failure ({cause}); restart the server (docs/operate/logging.md)"
+    )]
     Failed {
         /// The first failure.
         #[source]

@@ -40,7 +40,7 @@ impl InitialAccess {
     }
 
     /// # Errors
-    /// [`DatabaseError::BadRequest`](crate::DatabaseError::BadRequest) if the owner cannot be anybody's name.
+    /// [`DatabaseError::Invalid`](crate::DatabaseError::Invalid) if the owner cannot be anybody's name.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Self::Owner(owner) => check_owner(owner),

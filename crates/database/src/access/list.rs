@@ -94,7 +94,7 @@ impl AccessList {
     /// they are without `anonymous`.
     ///
     /// # Errors
-    /// [`DatabaseError::BadRequest`], saying which entry is wrong and what may stand there.
+    /// [`DatabaseError::Invalid`], saying which entry is wrong and what may stand there.
     pub fn parse(json: &Value) -> Result<Self> {
         let members =
             json.as_object().ok_or_else(|| wrong("The access control list must be a JSON object."))?;
@@ -213,7 +213,7 @@ impl AccessList {
 }
 
 /// # Errors
-/// [`DatabaseError::BadRequest`] if this is nobody's name: what reads like a role is none.
+/// [`DatabaseError::Invalid`] if this is nobody's name: what reads like a role is none.
 pub(super) fn check_owner(name: &str) -> Result<()> {
     let is_name = !name.is_empty()
         && name.len() <= NAME_BYTES_MAX

@@ -154,7 +154,7 @@ pub(crate) fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &s
 /// Refuses fields of names that are none, as they come.
 ///
 /// # Errors
-/// [`DatabaseError::BadRequest`] names the field.
+/// [`DatabaseError::Invalid`] names the field.
 pub(crate) fn check_names(fields: &Fields<'_>) -> Result<()> {
     for field in [READERS, AUTHORS] {
         let Some(FieldValue::Json(json)) = fields.value(field) else { continue };

@@ -12,9 +12,25 @@ use serde_json::{Value, json};
 use super::{Beside, Edit, EditMode, Prepared, PreparedAttachment, Secret};
 use crate::access::SERVER;
 use crate::{
-    ChangesQuery, Database, DatabaseOptions, Databases, InitialAccess, OpenRevision, OpenRevisions,
-    PurgedLeaves, ReadOptions, RowQuery,
+    ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, InitialAccess, OpenRevision,
+    OpenRevisions, PurgedLeaves, ReadOptions, RowQuery,
 };
+
+/// The status by which CouchDB's clients know a refusal.
+trait Status {
+    fn status(&self) -> u16;
+}
+
+impl Status for DatabaseError {
+    fn status(&self) -> u16 {
+        match self {
+            Self::Invalid { .. } => 400,
+            Self::NotFound { .. } => 404,
+            Self::Conflict => 409,
+            _ => 500,
+        }
+    }
+}
 
 const DEEP: usize = 300;
 

@@ -1,6 +1,6 @@
 //! What a folder may be called.
 
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 
 /// Longer names are refused.
 pub(crate) const MAX_NAME_BYTES: usize = 127;
@@ -23,8 +23,8 @@ pub(crate) fn validate(name: &str) -> Result<()> {
     if name.len() <= MAX_NAME_BYTES && name.split(SEPARATOR).all(is_sound) {
         return Ok(());
     }
-    Err(DatabaseError::BadRequest {
-        error: "illegal_folder_name",
+    Err(DatabaseError::Invalid {
+        input: InvalidInput::FolderName,
         reason: format!(
             "Name: '{}'. A folder's name has 1 to {MAX_NAME_BYTES} bytes; `\\` separates a folder from one within \
              it, and no part is empty, begins or ends with a space, or holds a control character.",
@@ -43,7 +43,11 @@ mod tests {
             assert!(validate(name).is_ok(), "{name}");
         }
         for name in ["", "\\", "a\\", "\\a", "a\\\\b", " a", "a \\b", "a\nb", &"a".repeat(128)] {
-            assert_eq!(validate(name).unwrap_err().error(), "illegal_folder_name", "{name}");
+            let refused = validate(name).unwrap_err();
+            assert!(
+                matches!(refused, DatabaseError::Invalid { input: InvalidInput::FolderName, .. }),
+                "{name}: {refused:?}"
+            );
         }
         assert_eq!(folded("INBOX"), folded("Inbox"));
     }

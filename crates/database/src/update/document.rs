@@ -266,8 +266,7 @@ impl Transaction<'_> {
                                 }
                             }
                     };
-                    known.iter().find(same).cloned().ok_or_else(|| DatabaseError::PreconditionFailed {
-                        error: "missing_stub",
+                    known.iter().find(same).cloned().ok_or_else(|| DatabaseError::MissingStub {
                         reason: format!("Invalid attachment stub in {} for {name}", edit.id),
                     })?
                 }

@@ -4,7 +4,7 @@ use scrinium_store::Family;
 use serde_json::Value;
 
 use super::Transaction;
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::folder::name::{SEPARATOR, folded, validate};
 use crate::folder::record::{FolderRecord, FolderState};
 use crate::folder::{MAX_FOLDERS, columns_text, missing_folder};
@@ -42,8 +42,8 @@ impl Transaction<'_> {
         if folders.len() < MAX_FOLDERS {
             return Ok(());
         }
-        Err(DatabaseError::BadRequest {
-            error: "too_many_folders",
+        Err(DatabaseError::Invalid {
+            input: InvalidInput::FolderCount,
             reason: format!("A database has at most {MAX_FOLDERS} folders."),
         })
     }

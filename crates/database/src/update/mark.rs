@@ -4,7 +4,7 @@ use scrinium_store::Family;
 
 use super::Transaction;
 use super::place::check_placeable;
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, Oversized, Result};
 use crate::folder::record::{Mark, MarkChange, Membership, ReadCounts, decode_count, encode_count};
 use crate::keys;
 use crate::unread::{MAX_READERS, Marked};
@@ -154,7 +154,7 @@ impl Transaction<'_> {
         let count = stored.map_or(Ok(0), |stored| decode_count(&stored).ok_or_else(damaged))?;
         if count >= MAX_READERS {
             return Err(DatabaseError::TooLarge {
-                error: "too_many_readers",
+                what: Oversized::Readers,
                 reason: format!("At most {MAX_READERS} people can have marked one document as read."),
             });
         }

@@ -234,7 +234,7 @@ impl Transaction<'_> {
     /// The same for what checks before it changes anything: only what is not the client's fault can have come after.
     pub(super) fn keep_whole<T>(&mut self, made: Result<T>) -> Result<T> {
         if let Err(error) = &made
-            && error.status() >= 500
+            && error.is_of_the_server()
         {
             self.note_failure::<()>(Err(error.clone()));
         }

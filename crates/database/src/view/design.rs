@@ -25,7 +25,7 @@ use super::options;
 use super::policy;
 use super::resort::Resort;
 use super::scripts::functions_of;
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
 const ENTRY_VERSION: u8 = 4;
@@ -148,8 +148,8 @@ fn compile_scripts(pool: &Pool, owner: Owner, design: &Value, definitions: &[Def
 /// A function that cannot be compiled, with its place in the design document.
 fn refused(place: &str, error: ScriptError) -> DatabaseError {
     match DatabaseError::from(error) {
-        DatabaseError::BadRequest { error, reason } => {
-            DatabaseError::BadRequest { error, reason: format!("{place}: {reason}") }
+        DatabaseError::Invalid { input, reason } => {
+            DatabaseError::Invalid { input, reason: format!("{place}: {reason}") }
         }
         unavailable => unavailable,
     }
@@ -364,5 +364,5 @@ pub(super) fn identity_of(view: &Value) -> [u8; 16] {
 }
 
 pub(super) fn wrong(reason: String) -> DatabaseError {
-    DatabaseError::BadRequest { error: "compilation_error", reason }
+    DatabaseError::Invalid { input: InvalidInput::Design, reason }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::definition::Definition;
 use super::{Group, View};
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 
 /// The longest time that a reader may be shown a view as it stands: a year.
 const SECONDS_MAX: u64 = 365 * 86_400;
@@ -78,8 +78,8 @@ pub(super) fn check(design: &Value, definitions: &[Definition]) -> Result<()> {
         let name = &definition.name;
         let view = design.get("views").and_then(|views| views.get(name)).unwrap_or(&Value::Null);
         if policy(design, view).is_none() {
-            return Err(DatabaseError::BadRequest {
-                error: "compilation_error",
+            return Err(DatabaseError::Invalid {
+                input: InvalidInput::Design,
                 reason: format!(
                     "view `{name}`: `update` must be \"on_read\", \"automatic\", \"manual\" or \
                      {{\"every_seconds\": N}} with N from 1 to {SECONDS_MAX}"

@@ -13,7 +13,7 @@ use super::definition::{Definition, Sort, Source};
 use super::design::identity_of;
 use super::{Group, View, registry};
 use crate::database::Database;
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::rows::RowQuery;
 
 /// An order that a view can be read in: by one of its columns first.
@@ -132,7 +132,7 @@ impl Group {
     /// # Errors
     /// `query_parse_error`, naming the columns that the view can be sorted by.
     pub(super) fn begin_order(&self, database: &Database, view: &View, query: &RowQuery) -> Result<()> {
-        let wrong = |reason: String| Err(DatabaseError::BadRequest { error: "query_parse_error", reason });
+        let wrong = |reason: String| Err(DatabaseError::Invalid { input: InvalidInput::Query, reason });
         let Some(title) = &query.resort else {
             return match query.resort_descending {
                 None => Ok(()),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::definition::Definition;
 use super::entries::StoredEntry;
 use crate::database::Database;
-use crate::error::DatabaseError;
+use crate::error::{DatabaseError, InvalidInput};
 
 /// CouchDB's state of a reduction that did not shrink.
 const OVERFLOW: &str = "reduce_overflow_error";
@@ -106,10 +106,21 @@ fn row<'a>(entry: &'a StoredEntry<'_>) -> Option<Row<'a>> {
 impl From<ScriptError> for DatabaseError {
     fn from(error: ScriptError) -> Self {
         let reason = error.to_string();
-        match error {
+        let input = match error {
             // It says nothing of the function, nor of what it was given.
-            ScriptError::Unavailable { .. } => Self::Unavailable { reason },
-            error => Self::BadRequest { error: error.error(), reason },
-        }
+            ScriptError::Unavailable { .. } => return Self::Unavailable { reason },
+            ScriptError::Syntax { .. } | ScriptError::NotAFunction { .. } => InvalidInput::Design,
+            ScriptError::UnknownReducer { .. } => InvalidInput::Reducer,
+            ScriptError::InvalidValue { .. } => InvalidInput::ScriptValue,
+            ScriptError::ReduceOverflow { .. } => InvalidInput::ReduceOverflow,
+            ScriptError::Time { .. }
+            | ScriptError::Runaway
+            | ScriptError::Ended
+            | ScriptError::SwitchedOff { .. } => InvalidInput::ScriptTime,
+            ScriptError::Memory { .. } | ScriptError::Stack { .. } => InvalidInput::ScriptMemory,
+            ScriptError::Json { .. } => InvalidInput::ScriptJson,
+            ScriptError::Thrown { .. } | ScriptError::TooMuchEmitted { .. } => InvalidInput::ScriptFailure,
+        };
+        Self::Invalid { input, reason }
     }
 }

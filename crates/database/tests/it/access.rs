@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Seen, Server, all_rows, edit, put};
 use proptest::prelude::*;
 use scrinium_database::{

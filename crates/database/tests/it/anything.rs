@@ -94,7 +94,7 @@ fn check(json: &Value) -> Result<bool, TestCaseError> {
     let list = match AccessList::parse(json) {
         Ok(list) => list,
         Err(error) => {
-            let is_told = matches!(error, DatabaseError::BadRequest { .. });
+            let is_told = matches!(error, DatabaseError::Invalid { .. });
             prop_assert!(is_told && error.reason().len() < 2_000, "{error}");
             return Ok(false);
         }
@@ -153,7 +153,7 @@ fn whatever_is_given_as_a_sequence_changes_are_read_or_it_is_refused() {
             match read(&text) {
                 Ok(found) => prop_assert!(found <= 3),
                 Err(error) => {
-                    let is_told = matches!(error, DatabaseError::BadRequest { .. });
+                    let is_told = matches!(error, DatabaseError::Invalid { .. });
                     prop_assert!(is_told, "{text}: {error}");
                 }
             }

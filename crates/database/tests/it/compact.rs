@@ -463,7 +463,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
                 revisions.insert(number, updated.unwrap().revision);
             }
         }
-        server.store.as_ref().unwrap().checkpoint().unwrap();
+        server.store.as_ref().unwrap().admin().checkpoint().unwrap();
         if round == 0 {
             // Only when all was written anew is it known how well these texts compress.
             server

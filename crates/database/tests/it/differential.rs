@@ -8,6 +8,7 @@ use scrinium_document::json::{NESTING_MAX, parse_value};
 use scrinium_mango::Query;
 use serde_json::{Value, json};
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, all_rows, put};
 
 fn store(database: &Arc<Database>, json: &str) -> Result<Updated, DatabaseError> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{Collation, Database, DatabaseOptions, EditMode, Freshness, RowQuery};

@@ -9,6 +9,7 @@ use scrinium_database::{
 use serde_json::{Value, json};
 
 use crate::access::{designs, store_as};
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, all_rows, edit, put};
 
 /// A database in which everybody is an author, with leaves of the document `a` as they are given.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put, replicate};
 use crate::support::{condition, documents, field, index, selector, values};
 use proptest::prelude::*;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, all_rows, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{Database, EditMode, Row, RowQuery};

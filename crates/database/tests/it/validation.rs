@@ -8,6 +8,7 @@ use scrinium_database::{
 };
 use serde_json::json;
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put, replicate};
 
 const FUNCTION: &str = "function (newDoc, oldDoc, userCtx, secObj) {

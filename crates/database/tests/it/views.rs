@@ -4,6 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::common::mail::{design, filled, ids, memo, read};
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, RowQuery};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::common::stores::numbers;
+use crate::common::words::Words as _;
 use crate::common::{SERVER, edit, get, put, read_attachment};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -361,7 +362,7 @@ fn the_views_of_a_dropped_database_do_not_come_back_with_a_crash() {
     prepare(&database);
     put(&database, &json!({"_id": "a", "title": 1})).unwrap();
     assert_eq!(database.view("d", "titles", RowQuery::default(), &SERVER).unwrap().total_rows, Some(1));
-    server.store.as_ref().unwrap().checkpoint().unwrap();
+    server.store.as_ref().unwrap().admin().checkpoint().unwrap();
     drop(database);
     server.databases.delete("papers").unwrap();
     assert_eq!(server.databases.purge_dropped().unwrap(), 1);

@@ -58,11 +58,11 @@ pub struct PendingBatch {
 fn is_of_one_message(error: &DatabaseError) -> bool {
     matches!(
         error,
-        DatabaseError::BadRequest { .. }
+        DatabaseError::Invalid { .. }
             | DatabaseError::TooLarge { .. }
             | DatabaseError::Forbidden { .. }
             | DatabaseError::Unauthorized { .. }
-            | DatabaseError::PreconditionFailed { .. }
+            | DatabaseError::MissingStub { .. }
             | DatabaseError::Damaged { .. }
     )
 }

@@ -274,7 +274,7 @@ fn note_all(memos: &[Addressed], error: &DatabaseError, outcomes: &mut [Outcome]
 fn note(person: &Person, error: &DatabaseError, outcome: &mut Outcome) {
     match error {
         DatabaseError::TooLarge { .. }
-        | DatabaseError::BadRequest { .. }
+        | DatabaseError::Invalid { .. }
         | DatabaseError::Forbidden { .. }
         | DatabaseError::Unauthorized { .. } => {
             let reason =

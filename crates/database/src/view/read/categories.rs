@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::ViewRows;
 use super::range::{KeyColumns, Range, key_prefix};
 use super::totals::{Totals, category_key, wanted_totals};
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::keys;
 use crate::rows::{CategoryQuery, Row, RowQuery, bytes_of};
 use crate::view::View;
@@ -78,7 +78,7 @@ pub(super) fn wanted_categories(
 }
 
 fn wrong(reason: &str) -> DatabaseError {
-    DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() }
+    DatabaseError::Invalid { input: InvalidInput::Query, reason: reason.to_owned() }
 }
 
 fn prefixes(keys: &[Value], columns: &KeyColumns) -> Result<HashSet<Vec<u8>>> {

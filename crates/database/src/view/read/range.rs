@@ -6,7 +6,7 @@ use scrinium_document::{collation, raw_order};
 use serde_json::Value;
 
 use crate::database::Database;
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::keys::{self, next};
 use crate::rows::RowQuery;
 use crate::view::View;
@@ -107,7 +107,7 @@ pub(super) fn key_prefix(key: &Value, columns: &KeyColumns) -> Vec<u8> {
 }
 
 fn wrong(reason: &str) -> DatabaseError {
-    DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() }
+    DatabaseError::Invalid { input: InvalidInput::Query, reason: reason.to_owned() }
 }
 
 /// The place behind the entries of a key.

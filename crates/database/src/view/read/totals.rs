@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::ViewRows;
 use super::range::{KeyColumns, Range, key_prefix};
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::keys;
 use crate::rows::{Row, RowQuery};
 use crate::view::View;
@@ -41,8 +41,8 @@ pub(super) fn wanted_totals(view: &View, query: &RowQuery, columns: &KeyColumns)
         return Ok(None);
     }
     if query.include_documents {
-        return Err(DatabaseError::BadRequest {
-            error: "query_parse_error",
+        return Err(DatabaseError::Invalid {
+            input: InvalidInput::Query,
             reason: "`include_docs` is invalid for reduce".to_owned(),
         });
     }
@@ -57,7 +57,7 @@ pub(super) fn wanted_totals(view: &View, query: &RowQuery, columns: &KeyColumns)
 /// CouchDB's rules: a view with a reduce function is reduced unless that is declined.
 fn wanted_reduction(script: &Script, query: &RowQuery, grouped: bool) -> Result<Option<Totals>> {
     let wrong =
-        |reason: &str| DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() };
+        |reason: &str| DatabaseError::Invalid { input: InvalidInput::Query, reason: reason.to_owned() };
     let Some(reducer) = &script.reducer else {
         return match query.reduce {
             Some(true) => Err(wrong("Reduce is invalid for map-only views.")),

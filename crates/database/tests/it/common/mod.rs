@@ -2,6 +2,7 @@
 
 pub mod mail;
 pub mod stores;
+pub(crate) mod words;
 
 use std::sync::Arc;
 use std::time::Duration;

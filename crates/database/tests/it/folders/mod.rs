@@ -8,6 +8,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, MAX_READERS, RowQuery};

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::words::Words as _;
 use scrinium_contents::{AttachmentOptions, Content, Relocation};
 use scrinium_database::{
     Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind, FixupOptions, NewAttachment, Outcome,

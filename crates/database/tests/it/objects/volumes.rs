@@ -12,6 +12,7 @@ use scrinium_store::{Store, StoreOptions};
 use super::bucket::Memory;
 use super::{KB, attach, content, delete, findings, needed, options, read, server, settle};
 use crate::common::Server;
+use crate::common::words::Words as _;
 
 const OTHER: &str = "other";
 
