@@ -112,7 +112,7 @@ impl Table {
             bytes.extend_from_slice(value);
         }
         bytes.extend_from_slice(&length.to_be_bytes());
-        bytes.extend_from_slice(&(PIECE_BYTES as u32).to_be_bytes());
+        bytes.extend_from_slice(&u32::try_from(PIECE_BYTES).unwrap_or(u32::MAX).to_be_bytes());
         bytes.extend_from_slice(MARK);
         bytes
     }

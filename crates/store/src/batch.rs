@@ -210,7 +210,7 @@ impl Batch {
     /// crash is found out before it is written.
     pub(crate) fn into_record(self) -> Result<Bytes, Fault> {
         if self.bytes.len() > MAX_BATCH_BYTES {
-            // No log takes it, and whoever sent so much is told that.
+            // No log takes it: the committer refuses it.
             return Ok(self.into_bytes());
         }
         let mut families = FamilySet::default();

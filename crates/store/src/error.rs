@@ -188,7 +188,7 @@ impl StoreError {
         }
         match error.kind() {
             rocksdb::ErrorKind::Corruption => Self::Corrupt { path: dir.to_path_buf(), what: message },
-            // What stopped a merge in the background is told in the words of another error.
+            // RocksDB reports what stopped a merge in the background in the words of another error.
             _ if message.contains("Corruption") => Self::Corrupt { path: dir.to_path_buf(), what: message },
             _ => Self::Tree { action, message },
         }

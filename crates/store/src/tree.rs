@@ -282,7 +282,9 @@ impl Tree {
             self.db().get_pinned_cf_opt(own, key, reads).map_err(|error| self.error("read", &error))?;
         let Some(value) = found else { return Ok(None) };
         let value = value.as_ref().try_into();
-        Ok(Some(u64::from_be_bytes(value.map_err(|_| self.folder.corrupt("a number of its own is none"))?)))
+        Ok(Some(u64::from_be_bytes(
+            value.map_err(|_| self.folder.corrupt("a number of its own has the wrong length"))?,
+        )))
     }
 
     /// Sets such a number; it is on disk after the next flush.
@@ -392,7 +394,7 @@ impl TreeWrite<'_> {
     /// Adds the changes of an encoded batch.
     ///
     /// # Errors
-    /// [`StoreError::Batch`]: a record of the log is none, or of a newer server.
+    /// [`StoreError::Batch`]: a record of the log is no batch, or of a newer server.
     pub(crate) fn add(&mut self, batch: &[u8]) -> Result<(), StoreError> {
         for operation in operations_of(batch)? {
             let operation = operation?;

@@ -37,9 +37,9 @@ fn is_logged(life: u64, writer: u64) -> bool {
 
 fn commit(store: &Store, logged: bool, batch: Batch) {
     if logged {
-        store.commit(batch).unwrap()
+        store.commit(batch).unwrap();
     } else {
-        store.write(batch, Durability::Flushed, None).unwrap().wait().unwrap()
+        store.write(batch, Durability::Flushed, None).unwrap().wait().unwrap();
     }
 }
 

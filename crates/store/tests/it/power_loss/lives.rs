@@ -131,7 +131,7 @@ impl Life<'_> {
             }
             let before = self.round.load(Ordering::SeqCst);
             let entries = (0..INGESTED).map(|entry| (ingested_key(batch, entry), key(&[batch])));
-            self.done(ingest(&self.store, Family::DerivedPoint, entries))?;
+            self.done(ingest(self.store, Family::DerivedPoint, entries))?;
             self.marks.say(&format!("ingested {batch} {before}"));
         }
         Some(())
