@@ -2,7 +2,7 @@
 //!
 //! [`never!`] marks a branch that cannot be reached, [`always!`] a condition that cannot be false: not by what a client
 //! sends, not by a damaged disk, not by a race. What can happen is an ordinary error of its own type and never one of
-//! these. A debug build panics, so that a test finds the mistake. A release goes on: it writes an error to the log,
+//! these. A debug build panics, so that a test finds the mistake. A release continues: it writes an error to the log,
 //! counts it (`Server.Faults`), and the branch returns the [`Fault`] as its error, so that nothing is built on a state
 //! that nobody understands.
 //!

@@ -30,7 +30,7 @@ pub struct Stores<'a> {
     pub volumes: Vec<(String, Store)>,
     /// Volumes that are not there.
     pub missing: Vec<String>,
-    /// Keeps the stores such as belong together.
+    /// Holds the stores at one consistent point.
     pub while_still: WhileStill<'a>,
     /// What all backups of the server keep to.
     pub limits: IoLimits,
@@ -151,7 +151,7 @@ pub fn create(
 }
 
 /// The moments of the stores. That of the first one is the earliest: a memo that a volume has and a mailbox has no more
-/// is then never in neither of them.
+/// is therefore always in at least one of them.
 struct Points {
     first: BackupPoint,
     volumes: Vec<(String, BackupPoint)>,

@@ -12,10 +12,10 @@ use crate::attachments::{Lines, line};
 use crate::manifest::ObjectsEntry;
 use crate::{BackupError, Manifest, Progress, Repository, Verified};
 
-/// So many objects that are lost are named of one backup.
+/// At most this many objects that are lost are named of one backup.
 const TOLD_MAX: usize = 20;
 
-/// Of so many lost ones it is known why; of more only that they are.
+/// Of this many lost ones it is known why; of more only that they are.
 const REASONS_MAX: usize = 10_000;
 
 /// Objects that are remembered at once, with some 60 bytes each.
@@ -258,7 +258,7 @@ mod tests {
 
     const CONTENTS: u8 = 60;
 
-    /// Sums up what it is told.
+    /// Sums up what is reported to it.
     #[derive(Default)]
     struct Sums {
         total: AtomicU64,

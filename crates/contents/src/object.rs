@@ -197,7 +197,7 @@ impl Record {
     }
 }
 
-/// Told of each piece that was read, in bytes, and how long it took; may hold whoever reads, or say that there is to be no
+/// Told of each piece that was read, in bytes, and how long it took; may hold anyone who reads, or say that there is to be no
 /// other piece.
 pub(crate) type Pacer<'a> = dyn Fn(u64, Duration) -> Result<()> + 'a;
 

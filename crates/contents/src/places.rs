@@ -24,9 +24,9 @@ use crate::record::ObjectPlace;
 pub struct AttachmentOptions {
     /// The store of objects, `s3://BUCKET/PREFIX` or `file:///FOLDER`; `None`: with the documents.
     pub store: Option<String>,
-    /// Contents of so many bytes go there. Up to 256 KB they never do, and beyond 32 GB neither.
+    /// Contents of this many bytes go there. Up to 256 KB they never do, and beyond 32 GB neither.
     pub threshold_bytes: u64,
-    /// What was read of objects is kept on this machine up to so many bytes.
+    /// What was read of objects is kept on this machine up to this many bytes.
     pub cache_bytes: u64,
     /// Objects that no document refers to any more are removed after so long.
     pub keep_removed: Duration,

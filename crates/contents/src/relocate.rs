@@ -1,4 +1,4 @@
-//! Moving contents between the store of documents and stores of objects, while everybody goes on; and what is told of
+//! Moving contents between the store of documents and stores of objects, while everybody keeps working; and what is reported about
 //! those that are objects.
 //!
 //! A content is written to its new place first, then its record is changed in one batch. So it can be ended at any
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 1000;
 /// Errors that are told one by one.
 const TOLD_MAX: u64 = 20;
 
-/// How often it is noted how far it has come.
+/// How often its progress is noted.
 const NOTED_EVERY: Duration = Duration::from_secs(5);
 
 /// A look at whether to go on, while it is paused.
@@ -43,7 +43,7 @@ pub enum Relocation {
     ToVolume,
 }
 
-/// What was moved, by earlier ones that it goes on from as well.
+/// What was moved, by earlier ones that it continues from as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelocatedAttachments {
     /// Contents looked at.
@@ -221,19 +221,19 @@ struct Moving<'a> {
 }
 
 /// Moves the contents of several stores, one after the other, to where they should be: those that a database with this
-/// number refers to, or all. One like it that was ended before its time goes on where it was, unless `anew` is said.
+/// number refers to, or all. One like it that was ended before its time continues where it was, unless `again` is said.
 ///
 /// # Errors
 /// What the stores report. What was moved by then is moved.
 pub fn move_all(
     stores: &[&Contents],
-    (number, to, anew): (Option<u32>, Relocation, bool),
+    (number, to, again): (Option<u32>, Relocation, bool),
     (limits, task): (&IoLimits, Option<&Task>),
 ) -> Result<RelocatedAttachments> {
     let mut bookmarks = Vec::with_capacity(stores.len());
     for contents in stores {
         let ordered = contents.ordered(number, to);
-        bookmarks.push(contents.bookmark(ordered.as_ref().filter(|_| !anew))?);
+        bookmarks.push(contents.bookmark(ordered.as_ref().filter(|_| !again))?);
     }
     let mut all = RelocatedAttachments::default();
     let mut left = Vec::with_capacity(stores.len());
@@ -319,7 +319,7 @@ impl Moving<'_> {
             from = keys::reference_range(page_end).1;
             for digest in digests {
                 let moved = if self.go_on() { self.content(&digest) } else { Ok(()) };
-                // Nobody goes on with a content in the middle.
+                // Nobody continues a content in the middle.
                 self.done.stopped = self.task.is_some_and(Task::is_cancelled);
                 if self.done.stopped || moved.is_err() {
                     last.as_ref().map_or(Ok(()), |last| self.note(Some(last)))?;
@@ -335,7 +335,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Notes what it has come to. Nothing: its end.
+    /// Notes what it has reached. Nothing: its end.
     fn note(&mut self, last: Option<&Digest>) -> Result<()> {
         self.noted = Instant::now();
         if self.contents.ordered(self.number, self.to) != self.ordered {
@@ -364,7 +364,7 @@ impl Moving<'_> {
         !task.is_cancelled()
     }
 
-    /// Holds whoever has moved a piece.
+    /// Holds anyone who has moved a piece.
     fn pace(&self, bytes: u64, took: Duration) -> Result<()> {
         let go_on = || !self.task.is_some_and(Task::is_cancelled);
         if self.limits.pace(IoClass::Attachments, bytes, took, go_on) {

@@ -26,7 +26,7 @@ use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a benchmark");
 
 const SIZES: [u64; 3] = [8000, 32_000, 256_000];
@@ -63,7 +63,7 @@ fn fill(database: &Arc<Database>, documents: u64) {
     }
 }
 
-/// A store of databases with so many documents each, which was closed.
+/// A store of databases with this many documents each, which was closed.
 fn stored(documents: u64, count: u64) -> TempDir {
     let folder = folder();
     let (store, databases) = open(folder.path(), BUDGET_BYTES);

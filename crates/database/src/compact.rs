@@ -1,4 +1,4 @@
-//! Compacting databases while everybody goes on: what is dead leaves the disk, and then the files are merged slice by
+//! Compacting databases while everybody continues: what is dead leaves the disk, and then the files are merged slice by
 //! slice.
 //!
 //! A database is a range of keys in files that it shares with others, so compacting it is merging its ranges: superseded
@@ -46,9 +46,9 @@ pub enum CompactStyle {
     /// Files that hold garbage are merged (the seeds' `-b`).
     #[default]
     Reclaim,
-    /// And files of contents are written anew until hardly any garbage is left in them (`-B`).
+    /// And files of contents are rewritten until hardly any garbage is left in them (`-B`).
     Shrink,
-    /// And all other files of the database are written anew, garbage or not (`-c`).
+    /// And all other files of the database are rewritten, garbage or not (`-c`).
     Copy,
 }
 
@@ -209,7 +209,7 @@ impl Databases {
         Ok(compacted)
     }
 
-    /// Writes files of contents anew until hardly any garbage is left in them, after the databases that wait already; the
+    /// Writes files of contents again until hardly any garbage is left in them, after the databases that wait already; the
     /// task `contents_compaction` shows how far it is, one for each volume. Of the order, `bypass_file_cache` and `until`
     /// count. Whether it came to its end, and was not stopped.
     ///

@@ -1,5 +1,5 @@
 //! Databases of which the store has damaged files: they are refused as a whole, rather than served with holes, until
-//! the store's tree is written anew or restored.
+//! the store's tree is rewritten or restored.
 
 use scrinium_store::{Family, Store};
 

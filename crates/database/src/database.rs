@@ -46,7 +46,7 @@ pub struct Database {
     pub(crate) left: AtomicBool,
     /// How many revisions a branch keeps, as readers are to find it.
     revision_limit: AtomicU64,
-    /// Where it is now, once it was moved to another volume. Held shared by whoever changes something.
+    /// Where it is now, once it was moved to another volume. Held shared by the one who changes something.
     pub(crate) moved: RwLock<Option<Arc<Self>>>,
 }
 
@@ -147,7 +147,7 @@ impl Database {
         self.moved.read().clone()
     }
 
-    /// Has whoever waits for changes look again.
+    /// Makes those who wait for changes look again.
     pub(crate) fn wake(&self) {
         self.visible.send_modify(|_| {});
     }
@@ -195,7 +195,7 @@ impl Database {
     }
 
     /// The change number in a text of [`Database::sequence_text`]. One of another database, such as
-    /// an earlier one of the same name, is taken as 0: its reader begins anew.
+    /// an earlier one of the same name, is taken as 0: its reader starts over.
     ///
     /// # Errors
     /// A text that begins with no number.
@@ -288,7 +288,7 @@ impl Database {
         }
         self.dropped.store(true, Ordering::Release);
         drop(writer);
-        // Whoever waits for changes looks again, and finds the database gone.
+        // Anyone who waits for changes looks again, and finds the database gone.
         self.wake();
         Ok(())
     }

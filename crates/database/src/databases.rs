@@ -30,9 +30,9 @@ use crate::{keys, names};
 /// What holds for all databases of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct DatabaseOptions {
-    /// A document's JSON may have so many bytes, without its attachments.
+    /// A document's JSON may have this many bytes, without its attachments.
     pub document_max_bytes: usize,
-    /// An attachment may have so many bytes.
+    /// An attachment may have this many bytes.
     pub attachment_max_bytes: u64,
     /// A view that depends on the time (`@Now`, `@Today`) is evaluated again, whole, when it is read and this old:
     /// its formulas may say something else of any document at any moment.
@@ -155,9 +155,9 @@ pub struct NameRange {
     pub inclusive_end: bool,
     /// From the highest to the lowest.
     pub descending: bool,
-    /// Leave out so many at the beginning.
+    /// Leave out this many at the beginning.
     pub skip: usize,
-    /// Give so many at most.
+    /// Give this many at most.
     pub limit: usize,
 }
 
@@ -251,7 +251,7 @@ impl Databases {
         &self.shared.common.wide.announced
     }
 
-    /// Has the documents of certain databases checked from now on. Only the first call counts.
+    /// Checks the documents of certain databases from now on. Only the first call counts.
     pub fn set_guard(&self, guard: Arc<dyn Guard>) {
         if self.shared.common.wide.guard.set(guard).is_err() {
             tracing::warn!("the databases have a guard already");

@@ -101,7 +101,7 @@ pub enum DatabaseError {
         /// Which limit, and where it is set.
         reason: String,
     },
-    /// Not allowed, whoever asks.
+    /// Not allowed, no matter who asks.
     #[error("{reason}")]
     Forbidden {
         /// Why not.
@@ -113,7 +113,7 @@ pub enum DatabaseError {
         /// Why not.
         reason: String,
     },
-    /// What an edit was validated against has changed; it is validated again, and nobody is told.
+    /// What an edit was validated against has changed; it is validated again, and nobody notices.
     #[error("The document was changed again and again while it was validated; try again.")]
     Stale,
     /// A stub stands for an attachment that is not there.
@@ -122,7 +122,7 @@ pub enum DatabaseError {
         /// What is missing.
         reason: String,
     },
-    /// The disk is full; reading goes on.
+    /// The disk is full; reading continues.
     #[error("{reason}")]
     Full {
         /// What was refused and what to do.
@@ -166,7 +166,7 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
-    /// Whether something that is stored cannot be read, so that what does not need it goes on without it.
+    /// Whether something that is stored cannot be read, so that what does not need it continues without it.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. })
     }

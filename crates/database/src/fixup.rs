@@ -50,7 +50,7 @@ const MOMENT_HOLDS: Duration = Duration::from_secs(600);
 /// A database is checked so often at most, the repairs before each included.
 const ROUNDS: usize = 5;
 
-/// So many unused contents are noted by one batch.
+/// At most this many unused contents are noted by one batch.
 const UNUSED_AT_ONCE: usize = 1000;
 
 /// What a fixup does.
@@ -164,12 +164,12 @@ impl Fixup<'_> {
         task.set_total(names.iter().filter_map(of).sum());
     }
 
-    /// A moment of a store that is young enough; another one than before if `anew`.
-    fn moment(&mut self, common: &Common, anew: bool) -> Result<Moment> {
+    /// A moment of a store that is young enough; another one than before if `again`.
+    fn moment(&mut self, common: &Common, again: bool) -> Result<Moment> {
         let holds = |moment: &Moment| {
             moment.volume == common.volume && common.store.clock().elapsed(moment.taken) < MOMENT_HOLDS
         };
-        let kept = self.moment.take().filter(|moment| !anew && holds(moment));
+        let kept = self.moment.take().filter(|moment| !again && holds(moment));
         if let Some(moment) = kept {
             return Ok(moment);
         }
@@ -239,7 +239,7 @@ impl Fixup<'_> {
         self.indexes(&database, has_lost)
     }
 
-    /// Makes the record anew of what is known of a database as a whole. Whether it could be.
+    /// Makes the record again of what is known of a database as a whole. Whether it could be.
     fn mend_header(&mut self, name: &str) -> Result<bool> {
         let detail =
             "the record of what is known of the database as a whole cannot be read; rebuilt, and counted";
@@ -255,7 +255,7 @@ impl Fixup<'_> {
         Ok(mended)
     }
 
-    /// Holds indexes against their documents; where documents were lost, builds them anew, since no change tells them.
+    /// Holds indexes against their documents; where documents were lost, builds them again, since no change tells them.
     fn indexes(&mut self, database: &Arc<Database>, has_lost: bool) -> Result<()> {
         if !self.options.views && !has_lost {
             return Ok(());
@@ -311,7 +311,7 @@ impl Fixup<'_> {
         self.tell(database.name(), Note { kind, subject: name.to_owned(), detail, outcome });
     }
 
-    /// Has the collector look at contents that it does not know it should.
+    /// Makes the collector look at contents that it does not know about.
     fn unused_contents(&mut self) -> Result<()> {
         self.databases.commons().iter().try_for_each(|common| self.unused_contents_in(&common.store))
     }

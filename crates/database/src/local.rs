@@ -26,10 +26,10 @@ const VERSION: u8 = 1;
 /// A document of one person, which says when it was written.
 const OWN_VERSION: u8 = 2;
 
-/// A person has at most so many `_local` documents in a database.
+/// A person has at most this many `_local` documents in a database.
 pub(crate) const OWN_DOCUMENTS_MAX: usize = 100;
 
-/// The JSON of one may have so many bytes.
+/// The JSON of one may have this many bytes.
 const OWN_BYTES_MAX: usize = 64 << 10;
 
 /// A checkpoint that was not written for 90 days counts no more, and one of a person's own goes. A replica that comes back

@@ -105,7 +105,7 @@ impl Databases {
             if !full.contains(&common.volume) || !trees_over(&common, 3, 4) {
                 continue;
             }
-            // Whoever has it open goes on with it, and with its trees.
+            // Anyone who has it open keeps it, and its trees.
             released += usize::from(
                 self.opened().idle().remove(&name).is_some_and(|(_, database)| is_last(&database)),
             );
@@ -114,7 +114,7 @@ impl Databases {
     }
 }
 
-/// Whether the trees of a store's indexes hold more than so many parts of what they may.
+/// Whether the trees of a store's indexes hold more than this many parts of what they may.
 fn trees_over(common: &Common, parts: u64, of: u64) -> bool {
     common.store.admin().reserved(Purpose::ViewTrees)
         > common.store.admin().budget() / TREES_PART / of * parts

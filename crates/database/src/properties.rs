@@ -1,4 +1,4 @@
-//! What an administrator sets for a database as a whole, beside who may do what.
+//! What an administrator sets for a database as a whole, next to who may do what.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -95,7 +95,7 @@ impl Database {
     }
 
     /// The last change that may be given out of a snapshot taken after `visible` was the last known to be durable. In a
-    /// snapshot of a database that is not logged there may be later ones that are not durable yet: whoever goes on
+    /// snapshot of a database that is not logged there may be later ones that are not durable yet: anyone who continues
     /// after one that is then lost would miss the one that gets its number.
     pub(crate) fn given_up_to(&self, visible: u64) -> u64 {
         if self.is_logged() { u64::MAX } else { visible }

@@ -1,4 +1,4 @@
-//! Moving a database to another volume while everybody goes on reading and writing it.
+//! Moving a database to another volume while everybody keeps reading and writing it.
 //!
 //! Its keys are copied under a new number, a slice at a time, each slice as the store has it just then; meanwhile the
 //! store notes which keys change ([`Touched`]), and these are copied again. When few are left, its views are built there,
@@ -6,7 +6,7 @@
 //! Before that commit the database is whole where it was, and after it where it came to; the mark at the other place
 //! (see [`crate::volumes`]) has what is left there cleared away, whatever happens.
 //!
-//! Who has opened the database before goes on reading it as it was at that moment, and what they change goes to
+//! Who has opened the database before keeps reading it as it was at that moment, and what they change goes to
 //! where it is ([`Database::stay`]); what is left behind is cleared away when the last of them has gone.
 
 use std::cell::Cell;
@@ -27,10 +27,10 @@ use crate::keys;
 use crate::transfer::{Incomplete, Transfer};
 use crate::volumes::stays_first;
 
-/// Keys that are noted before all of the database is compared anew; some 100 MB.
+/// Keys that are noted before all of the database is compared again; some 100 MB.
 const TOUCHED_MAX: usize = 1_000_000;
 
-/// So many are copied again in between, so that they do not add up.
+/// At most this many are copied again in between, so that they do not add up.
 const TOUCHED_AT_ONCE: usize = 50_000;
 
 /// Changes are copied until no more than these are left, if it comes to that.
@@ -379,7 +379,7 @@ impl Move<'_> {
         }
         self.task.detail("phase", "views");
         let there = Arc::new(Database::load(self.to, self.new)?);
-        // Where it fails, the reader who asks for them is told, or has them built.
+        // Where it fails, the reader who asks for them gets the error, or has them built.
         if let Err(error) = there.update_all_views(None, false) {
             tracing::warn!(%error, database = self.database.name(), "views are built after the move");
         }

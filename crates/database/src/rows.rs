@@ -38,9 +38,9 @@ pub struct RowQuery {
     pub keys: Option<Vec<Value>>,
     /// From the highest key to the lowest.
     pub descending: bool,
-    /// Leave out so many rows at the beginning.
+    /// Leave out this many rows at the beginning.
     pub skip: u64,
-    /// Give so many rows at most.
+    /// Give this many rows at most.
     pub limit: Option<u64>,
     /// With each row its document.
     pub include_documents: bool,
@@ -54,7 +54,7 @@ pub struct RowQuery {
     pub reduce: Option<bool>,
     /// A total for each key.
     pub group: bool,
-    /// A total for each beginning of so many elements of the key.
+    /// A total for each beginning of this many elements of the key.
     pub group_level: Option<u32>,
     /// How far the rows must have followed the changes.
     pub freshness: Freshness,

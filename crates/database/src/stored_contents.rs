@@ -9,7 +9,7 @@ use crate::databases::Databases;
 use crate::error::Result;
 
 impl Databases {
-    /// Has stores of objects used by `objects` from now on: to be called before anything is read or written. Volumes that
+    /// Makes `objects` use stores of objects from now on: to be called before anything is read or written. Volumes that
     /// are attached later use it too.
     pub fn set_objects(&self, objects: &Objects) {
         for common in self.commons() {
@@ -59,7 +59,7 @@ impl Databases {
 
     /// Moves the contents of a database, or of all, to where they should be. Contents that other databases share are
     /// moved for all of them. It shows as a task `attachments`, which can be paused and cancelled. One like it that was ended
-    /// before its time goes on where it was, unless where contents go was set anew in between, or `anew` is said.
+    /// before its time continues where it was, unless where contents go was set again in between, or `again` is said.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`](crate::DatabaseError::NotFound);
@@ -69,7 +69,7 @@ impl Databases {
         &self,
         database: Option<&str>,
         to: Relocation,
-        anew: bool,
+        again: bool,
     ) -> Result<RelocatedAttachments> {
         let (number, commons) = match database {
             Some(name) => {
@@ -80,7 +80,7 @@ impl Databases {
         };
         let task = self.common().tasks().map(|tasks| tasks.start("attachments", database, None));
         let contents: Vec<&Contents> = commons.iter().map(|common| &common.contents).collect();
-        let moved = move_all(&contents, (number, to, anew), (self.io_limits(), task.as_ref()));
+        let moved = move_all(&contents, (number, to, again), (self.io_limits(), task.as_ref()));
         let Some(task) = task else { return Ok(moved?) };
         match &moved {
             Ok(done) if done.stopped => {}

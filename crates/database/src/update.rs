@@ -34,7 +34,7 @@ use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Foreseen, Pending, Writer};
 use records::Records;
 
-/// An update may have at most so many edits; a client splits more.
+/// An update may have at most this many edits; a client splits more.
 pub const MAX_EDITS: usize = 100_000;
 
 /// What became of one edit.
@@ -132,7 +132,7 @@ impl Database {
     /// `_bulk_docs`: a conflict is a matter of one document, and JSON that is no document of the whole request.
     ///
     /// # Errors
-    /// As [`update`](Self::update), and what is wrong with the first edit that is none.
+    /// As [`update`](Self::update), and what is wrong with the first invalid edit.
     pub fn update_sound(
         self: &Arc<Self>,
         edits: Vec<Edit>,
@@ -238,7 +238,7 @@ impl Database {
         })
     }
 
-    /// Has `work` add up a batch under the database's lock, of about `room_bytes`, and puts it into the log.
+    /// Lets `work` compose a batch under the database's lock, of about `room_bytes`, and puts it into the log.
     pub(crate) fn transact<T>(
         self: &Arc<Self>,
         foreseen: Foreseen,

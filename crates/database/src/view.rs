@@ -1,7 +1,7 @@
 //! Views: design documents' formulas over all documents, kept in counted indexes.
 //!
 //! An index belongs to what a view *is* (its selection and columns), not to its name: views that are the
-//! same share one, and a changed design document builds anew only what it changed. Indexes are derived:
+//! same share one, and a changed design document builds again only what it changed. Indexes are derived:
 //! they are not logged, know which change they have reached, and catch up from the change feed.
 
 pub(crate) mod audit;
@@ -121,7 +121,7 @@ pub(crate) struct Group {
     /// What the design document was before it changed, as long as views of now are not built: it answers for them.
     before: Mutex<Option<Arc<Group>>>,
     policies: Policies,
-    /// So many of the views are noted as built.
+    /// This many of the views are noted as built.
     remembered: AtomicUsize,
     /// The design document's `Readers` name somebody: for others there are none of its views.
     is_restricted: bool,
@@ -149,7 +149,7 @@ fn seen_entries(group: &Group, access: &Access) -> Result<Option<u64>> {
     Ok(Some(entries))
 }
 
-/// What design documents say holds for everybody, whoever may read them.
+/// What design documents say holds for everybody, no matter who may read them.
 pub(crate) const fn access_for_designs() -> Access {
     Access::of_the_server("applying design documents")
 }
@@ -300,7 +300,7 @@ impl Database {
     }
 
     /// `_design/x/_info`: how large the indexes are and what they have reached. What counts documents, and on which a
-    /// function failed, is told to those who see all of them.
+    /// function failed, is shown to those who see all of them.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
@@ -365,7 +365,7 @@ impl Database {
         self.settle(design, &group)
     }
 
-    /// Brings all views and folders up to date, or those of one name; `rebuild` builds them anew from all documents,
+    /// Brings all views and folders up to date, or those of one name; `rebuild` builds them again from all documents,
     /// whatever their indexes hold, while readers have the old entries. Returns how many there were.
     ///
     /// # Errors

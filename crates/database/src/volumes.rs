@@ -1,8 +1,8 @@
 //! Databases over several stores: the first one, and further ones on other devices, the *volumes*.
 //!
 //! The catalogue in the first store tells which database lies where, and it alone counts. What a volume has under a
-//! number that the catalogue does not name there is no database. Whoever makes, drops or moves one therefore first puts a
-//! mark beside what may come to be, or has been, nobody's (`dropped`), then changes the catalogue, and then removes the
+//! number that the catalogue does not name there is no database. Anyone who makes, drops or moves one therefore first puts a
+//! mark next to what may come to be, or has been, nobody's (`dropped`), then changes the catalogue, and then removes the
 //! mark; whatever ends the work in between, [`Databases::purge_dropped`] looks at the marks and asks the catalogue.
 
 use std::collections::BTreeMap;

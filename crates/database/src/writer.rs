@@ -21,7 +21,7 @@ use crate::header::Header;
 use crate::keys;
 use crate::update::records::Staged;
 
-/// So many documents stay known after they became visible, as long as other updates are on their way.
+/// At most this many documents stay known after they became visible, as long as other updates are on their way.
 const RECENT_MAX: usize = 128;
 
 /// What the next update builds on. It may be ahead of what readers find.

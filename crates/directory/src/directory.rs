@@ -25,12 +25,12 @@ use crate::{
 /// Who knows people by their documents.
 pub(crate) static DIRECTORY: Access = Access::of_the_server("keeping the directory");
 
-/// Changes taken over at a time, so that memory holds few documents beside the index.
+/// Changes taken over at a time, so that memory holds few documents next to the index.
 const CHANGES_AT_ONCE: usize = 500;
 
 /// The directory's database, and its people and groups by name.
 ///
-/// Whoever asks gets an answer that holds every change that could be read when asking: the database's last
+/// Anyone who asks gets an answer that holds every change that could be read when asking: the database's last
 /// change number is compared first, and what is new is taken over.
 pub struct Directory {
     databases: Databases,
@@ -164,7 +164,7 @@ impl Directory {
         &self.writers
     }
 
-    /// Takes what changed so long ago that whoever changed it would have taken it.
+    /// Takes what changed so long ago that anyone who changed it would have taken it.
     #[must_use]
     pub fn take_old_changes(&self, age: Duration) -> Vec<DirectoryChange> {
         self.refresh();

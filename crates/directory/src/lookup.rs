@@ -95,7 +95,7 @@ impl NameIndex {
         let after = Found::of(entry.as_ref());
         let mut entries = self.entries.write();
         let before = Found::of(entries.replace(id, entry).as_ref());
-        // Whoever was in a group may be in others now.
+        // Anyone who was in a group may be in others now.
         entries.memberships.forget();
         (before, after)
     }
@@ -200,7 +200,7 @@ impl NameLookup for NameIndex {
 }
 
 fn read_entry(id: &str, document: &Map<String, Value>, hash: Option<PasswordHashText>) -> Option<Entry> {
-    // The feed gives the id beside the document, which need not repeat it.
+    // The feed gives the id next to the document, which need not repeat it.
     match document.get("Form").and_then(Value::as_str) {
         Some(PERSON_FORM) => {
             let mut person = Person::read(document).ok()?;

@@ -33,10 +33,10 @@ const RECORD_BYTES: usize = 64;
 /// is one line again. So nobody makes it long by logging in and out.
 const OF_PERSON_MOST: usize = 256;
 
-/// The file is written anew when it has so many more records than are needed.
+/// The file is rewritten when it has this many more records than are needed.
 const GARBAGE_MOST: usize = 4096;
 
-/// More records than any file has: it must be written anew.
+/// More records than any file has: it must be rewritten.
 const UNSURE: usize = usize::MAX;
 
 type PersonPrint = [u8; 16];
@@ -176,7 +176,7 @@ impl Revocations {
             Err(error) => return Err(error),
         }
         over.forget(now_s);
-        // Written anew each time, so that what a crash left half never stands before a whole record.
+        // Written again each time, so that what a crash left half never stands before a whole record.
         let file = rewrite(path, &over)?;
         let records = over.len();
         let path = path.to_owned();
@@ -230,7 +230,7 @@ impl Revocations {
             return Ok(());
         }
         let written = writer.write_all(&record.encode()).and_then(|()| writer.sync_data());
-        // After a failure nobody knows what stands in the file: the next record writes all of it anew.
+        // After a failure nobody knows what stands in the file: the next record writes all of it again.
         *records = if written.is_ok() { *records + 1 } else { UNSURE };
         written
     }
@@ -249,7 +249,7 @@ fn print(person_id: &str) -> PersonPrint {
     })
 }
 
-/// Writes the whole list beside the file and puts it in its place; gives it open at its end.
+/// Writes the whole list next to the file and puts it in its place; gives it open at its end.
 fn rewrite(path: &Path, over: &Over) -> io::Result<File> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");

@@ -18,7 +18,7 @@ use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Value, json};
 use support::Served;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a benchmark");
 
 const SIZES: [u64; 2] = [1000, 100_000];
@@ -27,7 +27,7 @@ const AT_ONCE: u64 = 2000;
 /// Documents with the same value of the field, whatever the size.
 const GROUP: u64 = 100;
 
-/// A database of so many documents, each of which has a `Group`, and in it a `Place`.
+/// A database of this many documents, each of which has a `Group`, and in it a `Place`.
 struct Place {
     documents: u64,
     database: Arc<Database>,

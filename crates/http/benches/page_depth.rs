@@ -20,7 +20,7 @@ use scrinium_store::{Direction, Family, KeyRange};
 use serde_json::Value;
 use support::Served;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a benchmark");
 
 const SIZES: [u64; 4] = [1000, 10_000, 80_000, 500_000];
@@ -34,7 +34,7 @@ const CLIENT_CORE: usize = 0;
 const SERVER_CORE: usize = 1;
 const VIEW: &str = "_design/discussion/_view/all%20documents";
 
-/// A database of so many documents, and what is known of it.
+/// A database of this many documents, and what is known of it.
 struct Place {
     documents: u64,
     database: Arc<Database>,
@@ -143,7 +143,7 @@ fn chosen() -> impl Iterator<Item = (&'static str, Operation)> {
     CASES.into_iter().filter(move |(case, _)| case.contains(&word))
 }
 
-/// The same operations where a tenth of the data fits into memory, beside `ample`, where everything does.
+/// The same operations where a tenth of the data fits into memory, next to `ample`, where everything does.
 fn compare_budgets(ample: &Place, ample_served: &Served) {
     let data = ample.database.info().unwrap().sizes.file_bytes + ample.database.derived_bytes();
     let budget_bytes = (data / 10).max(LEAST_BYTES);

@@ -1,4 +1,4 @@
-//! A view of documents with readers: what pages cost somebody who may read one document in 10,000, beside what they
+//! A view of documents with readers: what pages cost somebody who may read one document in 10,000, next to what they
 //! cost an administrator.
 //!
 //! One client over HTTP; rounds alternate between the people. `SCRINIUM_SIZES=100000` for another number of documents.
@@ -16,7 +16,7 @@ use scrinium_database::{Access, AccessList, Databases, Edit, EditMode};
 use serde_json::{Value, json};
 use support::Served;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a benchmark");
 
 /// Each document is one person's.

@@ -18,7 +18,7 @@ use crate::intake::{self, Received};
 use crate::response::{self, Body, push_error_members};
 use crate::{passwords, write};
 
-/// A request's documents are stored as one atomic batch up to so many, and about so many bytes; a larger
+/// A request's documents are stored as one atomic batch up to this many, and about this many bytes; a larger
 /// request in several, so that it neither fills the log's queue nor keeps the database's lock.
 const BATCH_EDITS: usize = 10_000;
 const BATCH_BYTES: usize = 8 << 20;
@@ -183,7 +183,7 @@ impl Manner {
     }
 
     fn edit(&self, document: BroughtDocument) -> Edit {
-        // A request may bring design documents beside others; they are in no folder.
+        // A request may bring design documents next to others; they are in no folder.
         let is_in_folders = !self.folders.is_empty() && !is_design(&document.json);
         Edit {
             json: document.json,

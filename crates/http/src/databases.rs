@@ -35,7 +35,7 @@ pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     Ok(response::json_value(StatusCode::OK, &described))
 }
 
-/// What CouchDB says of a database. Who does not see all documents is told nothing that counts them.
+/// What CouchDB says of a database. A person who does not see all documents gets nothing that counts them.
 fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
     let contents = info.contents.as_ref();
     let sizes = contents.map(|contents| &contents.sizes);
@@ -242,7 +242,7 @@ impl Source for Infos {
             });
             let row = match described {
                 Ok(info) => json!({"key": name, "info": info}),
-                // A depositor is told nothing of what is there.
+                // A depositor learns nothing about what is there.
                 Err(error) if matches!(&*error.error, "forbidden" | "unauthorized") => {
                     json!({"key": name, "error": "not_found"})
                 }

@@ -1,4 +1,4 @@
-//! What design documents offer beside their views.
+//! What design documents offer next to their views.
 
 use http::{Method, Response, StatusCode};
 use scrinium_database::NO_LOCAL_ATTACHMENTS;

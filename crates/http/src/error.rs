@@ -114,7 +114,7 @@ impl HttpError {
         Self::new(StatusCode::CONFLICT, "not_found", "missing_rev")
     }
 
-    /// The JSON of a document whose attachments come beside it.
+    /// The JSON of a document whose attachments come next to it.
     pub(crate) fn document_too_large(most: usize) -> Self {
         let reason = format!("the document's JSON may have at most {most} bytes (document.max_bytes)");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "document_too_large", reason)

@@ -22,7 +22,7 @@ const OPENED: usize = 3;
 const BUDGET_BYTES: u64 = 4 << 30;
 const VALUE: &[u8] = b"what a row of the view shows beside";
 
-/// Seven indexes of so many documents, each with an entry for every document.
+/// Seven indexes of this many documents, each with an entry for every document.
 struct Place {
     first_id: u64,
     indexes: Vec<Index>,

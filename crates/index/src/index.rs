@@ -22,7 +22,7 @@ use crate::{Change, IndexError, Reader};
 pub struct Index {
     pub(crate) store: Store,
     pub(crate) layout: Layout,
-    /// Held by whoever changes the index.
+    /// Held by the one who changes the index.
     pub(crate) writer: Mutex<Recent>,
     published: Mutex<Published>,
     pub(crate) reductions: Arc<Reductions>,
@@ -77,7 +77,7 @@ impl Index {
     }
 
     /// The change number that index number `id` has reached as it is stored, whether it is open or not; `None` if there
-    /// is no such index, or it cannot be read, and will be begun anew.
+    /// is no such index, or it cannot be read, and will be started over.
     ///
     /// # Errors
     /// [`IndexError::Store`].
@@ -116,7 +116,7 @@ impl Index {
         self.published.lock().state.next_place
     }
 
-    /// Lets readers go on with the present state while the next one is written; the snapshot was taken while nobody else
+    /// Lets readers continue the present state while the next one is written; the snapshot was taken while nobody else
     /// changed the index.
     pub(crate) fn freeze_at(&self, snapshot: &Snapshot) -> Published {
         let mut published = self.published.lock();

@@ -153,7 +153,7 @@ impl Rows {
 pub(crate) struct Node {
     pub(crate) rows: Rows,
     pub(crate) children: Vec<Arc<Node>>,
-    /// What the entries below come to, once somebody has asked. Whoever changes a node empties it.
+    /// What the entries below come to, once somebody has asked. Anyone who changes a node empties it.
     pub(crate) reduction: OnceLock<Arc<[u8]>>,
 }
 

@@ -14,7 +14,7 @@ use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
 use crate::{Index, IndexError, KEY_BYTES_MAX, Sums};
 
-/// Up to so many bytes of entries are written as one batch, which costs no flush; but whoever writes meanwhile waits for
+/// Up to this many bytes of entries are written as one batch, which costs no flush; but anyone who writes meanwhile waits for
 /// it.
 const BATCH_BYTES_MAX: usize = 512 << 10;
 

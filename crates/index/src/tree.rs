@@ -90,7 +90,7 @@ impl Tree {
         Some((chunk, sums))
     }
 
-    /// The chunk with entry number `number`; `None` if there are not so many.
+    /// The chunk with entry number `number`; `None` if there are not this many.
     pub(crate) fn chunk_with(&self, number: u64) -> Option<Chunk<'_>> {
         let mut left = number;
         let choose = |node: &Node| {

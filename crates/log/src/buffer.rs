@@ -12,7 +12,7 @@ pub(crate) const BLOCK: usize = 4096;
 /// [`BLOCK`] as a file position.
 pub(crate) const BLOCK_BYTES: u64 = BLOCK as u64;
 
-/// A write that gets nowhere is given up after so many tries.
+/// A write that gets nowhere is given up after this many tries.
 const TRIES_WITHOUT_PROGRESS: u32 = 3;
 
 /// Zeroed memory that begins on a block boundary. It is made once and kept, since the first touch of

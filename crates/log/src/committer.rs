@@ -22,7 +22,7 @@ use crate::{Archive, Cause, Commit, Log, LogError, Sequence};
 /// large write. A larger record makes a group of its own.
 const GROUP_BYTES: usize = 4 << 20;
 
-/// After so many groups of one record, whoever commits is taken to be the only one. A few are not enough:
+/// After this many groups of one record, anyone who commits is taken to be the only one. A few are not enough:
 /// with several writers groups of one occur now and then, and then it is better to wait for the others.
 const LONE_GROUPS: u32 = 16;
 
@@ -33,7 +33,7 @@ const ARCHIVE_WITHIN: Duration = Duration::from_secs(30);
 const SCARCE_TRIES: u32 = 10;
 const SCARCE_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
+/// What a waiting record costs next to its bytes, so that empty ones cannot pile up without bound.
 const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
 
 /// Owns a [`Log`] on its thread and joins all waiting records into one write and one sync.
@@ -56,7 +56,7 @@ struct Shared {
     last_synced: AtomicU64,
     /// As in the queue, for reading without its lock.
     failures: AtomicU64,
-    /// So many groups in sequence held one record, and nobody came while they were written.
+    /// This many groups in sequence held one record, and nobody came while they were written.
     lone_groups: AtomicU32,
     queue_bytes: usize,
     group_bytes: usize,
@@ -214,7 +214,7 @@ impl Committer {
         if self.shared.lone_groups.load(Ordering::Relaxed) >= LONE_GROUPS {
             let queue = self.shared.queue.lock();
             // What was submitted before must be written before: it waits in the queue, or it is being
-            // written by whoever holds the engine.
+            // written by the one who holds the engine.
             if queue.is_idle()
                 && queue.failure.is_none()
                 && let Some(mut engine) = self.engine.try_lock()
@@ -237,7 +237,7 @@ impl Committer {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let queue = self.shared.queue.lock();
-        // What is taken from the queue is taken by whoever holds the engine.
+        // What is taken from the queue is taken by the one who holds the engine.
         queue.is_idle() && self.engine.try_lock().is_some()
     }
 
@@ -248,7 +248,7 @@ impl Committer {
         self.shared.work.notify_one();
     }
 
-    /// Has what is written of the last extent copied into the archive; see [`Log::archive_tail`]. Waits while a
+    /// Copies what is written of the last extent into the archive; see [`Log::archive_tail`]. Waits while a
     /// group is written.
     #[must_use]
     pub fn archive_tail(&self) -> Option<Sequence> {
@@ -267,7 +267,7 @@ impl Committer {
         self.log_key
     }
 
-    /// Has the thread make sure that the log is still where it was; if not, the committer has failed.
+    /// Makes the thread check that the log is still where it was; if not, the committer has failed.
     pub fn check_there(&self) {
         self.shared.queue.lock().check = true;
         self.shared.work.notify_one();
@@ -314,7 +314,7 @@ impl Drop for Committer {
 
 impl Queue {
     /// A record larger than the whole queue is taken when nothing else waits. After a failure there is room
-    /// for whoever waits to be refused.
+    /// for anyone who waits to be refused.
     fn has_room(&self, waiting: usize, queue_bytes: usize) -> bool {
         self.waiting_bytes == 0 || self.waiting_bytes + waiting <= queue_bytes || self.failure.is_some()
     }
@@ -418,7 +418,7 @@ impl Shared {
     }
 }
 
-/// What writes. Whoever holds it is the only writer.
+/// What writes. Anyone who holds it is the only writer.
 struct Engine {
     shared: Arc<Shared>,
     log: Log,

@@ -131,7 +131,7 @@ impl Control {
 /// log. Nothing is changed, and nothing is locked.
 ///
 /// # Errors
-/// [`LogError::Damaged`] or [`LogError::Io`]. A newer format is none: it is what was found.
+/// [`LogError::Damaged`] or [`LogError::Io`]. A newer format is not damage: it is what was found.
 pub fn format_of(dir: &Path) -> Result<Option<(u32, u32)>, LogError> {
     match ControlFile::look_at_format(&crate::system::OperatingSystem, dir) {
         Err(LogError::NewerFormat { found, .. }) => Ok(Some((found, FORMAT))),

@@ -105,7 +105,7 @@ pub enum LogError {
         /// Why what it holds is still needed.
         reason: Arc<str>,
     },
-    /// An earlier write, sync or application failed; nothing is taken until the log is opened anew.
+    /// An earlier write, sync or application failed; nothing is taken until the log is reopened.
     #[error(
         "the transaction log stopped after a failure ({cause}); restart the server (docs/operate/logging.md)"
     )]

@@ -44,7 +44,7 @@ pub(crate) struct Stock {
     pub(crate) max_extents: u64,
     /// What that comes from, to be told.
     pub(crate) max_bytes: u64,
-    /// How many files there are, for whoever wants to watch it.
+    /// How many files there are, for anyone who wants to watch it.
     pub(crate) files: Arc<AtomicU64>,
 }
 
@@ -156,7 +156,7 @@ impl Shared {
             let mut stock = self.stock.lock();
             // Taken under the stock's lock, so that releases are done in their order.
             let release = self.requests.lock().release.take();
-            // Failures are not lost: whoever needs an extent next repeats the step and gets the error.
+            // Failures are not lost: anyone who needs an extent next repeats the step and gets the error.
             if let Some(release) = release {
                 drop(stock.release(release));
             }

@@ -1,4 +1,4 @@
-//! The server's transaction log: records become durable here before anyone is told so.
+//! The server's transaction log: records become durable here before anyone learns of it.
 //!
 //! Records go into preallocated files of fixed size, the *extents*, in groups: all records that wait are
 //! written with one write and made durable with one sync, then applied in order, then answered. The log
@@ -12,14 +12,14 @@
 //! What holds, whatever happens:
 //!
 //! 1. A record that was acknowledged, or that was read after an opening, is on the device: in the log, or,
-//!    if it was to stay out of the log, where whoever applied it has made it durable.
+//!    if it was to stay out of the log, where its applier has made it durable.
 //! 2. Records are numbered without gaps; a group is there as a whole or not at all.
 //! 3. At most one group is not yet synced. So bytes that are not what was written are either that group, at
 //!    the very end, which is cut; or damage, which is an error that names the place.
-//! 4. A failed write or sync is never repeated; the log takes nothing more until it is opened anew. A full
+//! 4. A failed write or sync is never repeated; the log takes nothing more until it is reopened. A full
 //!    disk is no failure: extents are made whole before they are used, so nothing can be lost by it.
 //!
-//! `FORMAT.md` beside this crate's sources describes every byte on disk.
+//! `FORMAT.md` next to this crate's sources describes every byte on disk.
 
 mod apply;
 mod archive;

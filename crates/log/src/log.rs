@@ -154,7 +154,7 @@ impl Log {
     ///
     /// # Errors
     /// [`LogError::TooLarge`], [`LogError::Full`] and [`LogError::Scarce`] leave the log as it was; [`LogError::Io`] is final: the
-    /// group may or may not be there when the log is opened anew, and until then appends are
+    /// group may or may not be there when the log is reopened, and until then appends are
     /// [`LogError::Failed`].
     pub fn append(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
         self.check_failure()?;
@@ -171,7 +171,7 @@ impl Log {
             Ok(()) => self.next += records.len() as u64,
             Err(passing) if passing.may_pass() => return Err(passing),
             Err(error) => {
-                // What the disk holds now is unknown; only reading it anew can tell.
+                // What the disk holds now is unknown; only reading it again can tell.
                 self.failure = Some(Arc::new(error.clone()));
                 return Err(error);
             }
@@ -191,7 +191,7 @@ impl Log {
         Ok(())
     }
 
-    /// Has what is written of the last extent copied into the archive. Returns the record before which all
+    /// Copies what is written of the last extent into the archive. Returns the record before which all
     /// will then be in it; `None` without an archive.
     pub fn archive_tail(&mut self) -> Option<Sequence> {
         // The archive may have caught up since something was to be let go of.
@@ -283,7 +283,7 @@ impl Log {
         &self.options
     }
 
-    /// How many extents hold records, for whoever wants to watch it.
+    /// How many extents hold records, for anyone who wants to watch it.
     pub(crate) fn extents(&self) -> Arc<AtomicU64> {
         self.extents.clone()
     }
@@ -362,7 +362,7 @@ fn start_archiver(
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // Whoever wants to know calls `close`; without the mark the next opening looks closer.
+        // Anyone who wants to know calls `close`; without the mark the next opening looks closer.
         drop(self.end());
     }
 }

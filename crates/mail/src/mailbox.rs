@@ -17,7 +17,7 @@ use crate::time::now_text;
 /// Who puts mail of the server into a mail.box.
 static DEPOSITOR: Access = Access::of_the_server("depositing mail");
 
-/// A server has at most so many mail.box databases.
+/// A server has at most this many mail.box databases.
 pub const MOST_MAILBOXES: usize = 64;
 
 /// The mail.box databases of a server: `mail.box`, `mail1.box`, `mail2.box` and so on. Several let several

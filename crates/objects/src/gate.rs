@@ -13,7 +13,7 @@ pub(crate) struct GateLimits {
     pub(crate) within: Duration,
 }
 
-/// Whoever waits holds a thread that others could use, so that the line is short.
+/// Anyone who waits holds a thread that others could use, so that the line is short.
 pub(crate) struct Gate {
     limits: GateLimits,
     state: Mutex<State>,

@@ -152,7 +152,7 @@ impl Freezes {
 }
 
 impl Shared {
-    /// Waits for the end of the freeze of this number, and ends it when its time has come.
+    /// Waits for the end of the freeze of this number, and ends it when it is due.
     fn end_in_time(&self, number: u64, until: Instant) {
         let mut state = self.state.lock();
         while state.number == number && state.current.is_some() {

@@ -163,7 +163,7 @@ impl Ground {
         &self.statistics
     }
 
-    /// Lets the console work on databases, until it is told that they are about to be closed.
+    /// Lets the console work on databases, until it learns that they are about to be closed.
     pub fn set_databases(&self, databases: Option<(Store, Databases)>) {
         *self.databases.write() = databases;
     }

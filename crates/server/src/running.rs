@@ -35,7 +35,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Opens everything, ports after all that they need: whoever can connect is served. What goes on by itself is begun
+    /// Opens everything, ports after all that they need: anyone who can connect is served. What continues by itself is begun
     /// when nothing can fail any more, so that a start that fails leaves nothing behind that has to be stopped.
     pub(crate) fn start(ground: &Arc<Ground>, terminal: &Terminal) -> Result<Self, Failure> {
         let started = Self::open(ground, terminal);
@@ -115,7 +115,7 @@ impl Running {
         drop(self.port.await);
         ground.set_databases(None);
         ground.freezes().end();
-        // Long work is begun again by whoever needs it.
+        // Long work is begun again by the one who needs it.
         for task in ground.tasks().running() {
             // One that has just ended need not be told.
             let _told = ground.tasks().cancel(task.id);
@@ -132,7 +132,7 @@ impl Running {
     }
 }
 
-/// How many files stores and connections may have open; less than was set is told.
+/// How many files stores and connections may have open; less than was set is logged.
 fn file_shares(settings: &Settings) -> FileShares {
     let limit = file_limits::raise();
     let wanted = settings.http.max_connections;

@@ -58,7 +58,7 @@ impl Storage {
         Self::open_within(settings, statistics, clock, None)
     }
 
-    /// Opens everything; each store keeps so many of its files open.
+    /// Opens everything; each store keeps this many of its files open.
     pub(crate) fn open_within(
         settings: &Settings,
         statistics: &Registry,
@@ -98,7 +98,7 @@ impl Storage {
         Ok(Self { store, databases, placed })
     }
 
-    /// Has keys that are set while running take effect.
+    /// Makes keys that are set while running take effect.
     pub(crate) fn follow(&self, configuration: &RunningConfiguration, workers: &WorkerPool) {
         let pool = workers.clone();
         self.databases.io_limits().yield_while(move || pool.is_pressed());
@@ -234,7 +234,7 @@ fn make_own_archive(settings: &Settings) -> Result<(), String> {
     ))
 }
 
-/// Threads for work on databases. Each of them holds some memory for what it did last, beside the budget.
+/// Threads for work on databases. Each of them holds some memory for what it did last, next to the budget.
 pub(crate) fn pool_threads(settings: &Settings) -> usize {
     const BUDGET_OF_ONE: u64 = 8 << 20;
     const MIN: usize = 4;
@@ -292,7 +292,7 @@ fn open_objects(databases: &Databases, settings: &Settings) -> Result<(), String
     let dir = settings.in_data_dir(&settings.attachment.cache_dir);
     databases.set_objects(&Objects::with_clock(&dir, Arc::new(open_bucket), databases.clock()));
     let options = attachment_options(settings);
-    // Where its device is missing, or it does not answer, everything else goes on.
+    // Where its device is missing, or it does not answer, everything else continues.
     if let Err(error) = look_for_objects(databases, &options) {
         tracing::error!(%error, "large attachments can be neither read nor stored");
     }
@@ -343,7 +343,7 @@ fn script_options(settings: &Settings) -> ScriptOptions {
     script_shares(pool_threads, ScriptOptions { processes_max, limits, ..ScriptOptions::default() })
 }
 
-/// Has functions in JavaScript leave pool threads to all else: a thread waits while its function runs, or for a process. At
+/// Makes functions in JavaScript leave pool threads to all else: a thread waits while its function runs, or for a process. At
 /// most half of the threads have one, and a quarter of them wait for one, of which one database has half each.
 fn script_shares(pool_threads: usize, options: ScriptOptions) -> ScriptOptions {
     let processes_max = options.processes_max.min((pool_threads / 2).max(1));

@@ -25,7 +25,7 @@ pub(crate) fn volume_options(settings: &Settings, volume: &VolumeSettings) -> St
     options
 }
 
-/// Attaches all volumes. One that cannot be opened is told, and its databases are refused; all others are served.
+/// Attaches all volumes. One that cannot be opened is logged, and its databases are refused; all others are served.
 pub(crate) fn attach_volumes(
     databases: &Databases,
     settings: &Settings,

@@ -7,7 +7,7 @@ use crate::damage::DamagedFile;
 use crate::memory;
 use crate::{Family, LogFavor, Purpose, Reservation, Store, StoreError, Touched, Usage};
 
-/// The running of a store, beside its reads and writes ([`Store::admin`]).
+/// The running of a store, next to its reads and writes ([`Store::admin`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Admin<'s> {
     pub(crate) store: &'s Store,
@@ -54,7 +54,7 @@ impl<'s> Admin<'s> {
         self.store.core().checkpoint()
     }
 
-    /// Makes a checkpoint of the tree's files beside them, for a backup: everything that was answered before this
+    /// Makes a checkpoint of the tree's files next to them, for a backup: everything that was answered before this
     /// call, and what is derived from it. It costs hard links, and disk only for what changes while it is kept.
     /// With an archive, the log up to there is archived when this returns.
     ///
@@ -65,7 +65,7 @@ impl<'s> Admin<'s> {
         BackupPoint::take(self.store.core(), self.store.clock())
     }
 
-    /// Has everything that was answered before this call copied into the log's archive, if there is one.
+    /// Copies everything that was answered before this call into the log's archive, if there is one.
     ///
     /// # Errors
     /// [`StoreError::Log`] if it is not there after the time that is given.
@@ -85,7 +85,7 @@ impl<'s> Admin<'s> {
         }
     }
 
-    /// Has long scans read so much ahead from now on; 0: as the budget allows. Merging follows when the store is opened
+    /// Makes long scans read this much ahead from now on; 0: as the budget allows. Merging follows when the store is opened
     /// again.
     pub fn set_read_ahead(&self, bytes: u64) {
         self.store.core().tree.budget.set_read_ahead(bytes);

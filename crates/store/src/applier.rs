@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::redo::{Redo, Replayed};
 use crate::tree::{Tree, TreeWrite};
 
-/// Records read again after a crash are applied so many bytes at a time.
+/// Records read again after a crash are applied this many bytes at a time.
 pub(crate) const REPLAY_BYTES: usize = 4 << 20;
 
 /// A replay that takes longer says how far it is, this often.
@@ -141,7 +141,7 @@ impl Applier {
         Ok(last)
     }
 
-    /// Readers see these records a moment before they are durable; nobody is told that they are stored, nothing
+    /// Readers see these records a moment before they are durable; nobody learns that they are stored, nothing
     /// else is committed, and nothing derived from them is on disk, before.
     fn write_unlogged(&self, records: &[&Bytes]) -> Result<(), StoreError> {
         archiving::note_unlogged(&self.tree)?;
@@ -204,7 +204,7 @@ pub(crate) fn apply_again(
     let (sender, receiver) = std::sync::mpsc::sync_channel(READ_AHEAD);
     thread::scope(|scope| {
         let reading = thread::Builder::new().name("log-replay".to_owned()).spawn_scoped(scope, move || {
-            // Whoever applies has failed if nobody takes it.
+            // Anyone who applies has failed if nobody takes it.
             while let Some(part) = next_part(tree, &mut read).transpose() {
                 if sender.send(part).is_err() {
                     break;
@@ -229,7 +229,7 @@ pub(crate) fn apply_again(
     })
 }
 
-/// How far the tree has come. Where the file that tells it is damaged, the log is read again from its beginning: it
+/// The position of the tree. Where the file that holds it is damaged, the log is read again from its beginning: it
 /// holds what the tree may lack, and applying a record twice does no harm.
 fn reached(tree: &Tree, recovery: &Recovery) -> Result<Sequence, StoreError> {
     let own_is_damaged = tree.damaged.iter().any(|file| file.family.is_none());
@@ -246,7 +246,7 @@ fn reached(tree: &Tree, recovery: &Recovery) -> Result<Sequence, StoreError> {
     }
 }
 
-/// So many records as one write takes; `None` after the last.
+/// This many records as one write takes; `None` after the last.
 fn next_part<'tree>(
     tree: &'tree Tree,
     read: &mut impl Iterator<Item = Result<Record, StoreError>>,

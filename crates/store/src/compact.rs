@@ -1,6 +1,6 @@
 //! Merging the files of a range of keys, so that what was overwritten or deleted leaves the disk.
 //!
-//! A range is merged in slices of some tens of megabytes, each a call of its own: whoever compacts can stop, wait or
+//! A range is merged in slices of some tens of megabytes, each a call of its own: anyone who compacts can stop, wait or
 //! slow down between two of them, and the old files of a slice go before the next one is begun, so that little more
 //! disk is needed than one slice takes.
 
@@ -35,12 +35,12 @@ pub struct CompactSlice {
 pub struct Room {
     /// Free bytes.
     pub free_bytes: u64,
-    /// So many of them are left alone.
+    /// This many of them are left alone.
     pub reserve_bytes: u64,
 }
 
 impl Room {
-    /// Whether so much can be written beside what is left alone.
+    /// Whether so much can be written next to what is left alone.
     #[must_use]
     pub fn takes(self, bytes: u64) -> bool {
         self.free_bytes.saturating_sub(self.reserve_bytes) >= bytes
@@ -118,7 +118,7 @@ impl Admin<'_> {
     /// Takes what lies in the system's file cache of the files of a range out of it.
     ///
     /// # Errors
-    /// [`StoreError::Tree`] when the list of files cannot be had. A file that has gone meanwhile is none.
+    /// [`StoreError::Tree`] when the list of files cannot be had. A file that has gone meanwhile is no error.
     pub fn drop_from_file_cache(&self, family: Family, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
         let tree = self.store.tree();
         for file in overlapping(tree, family, from, to)? {
@@ -229,7 +229,7 @@ fn cuts(files: &[LiveFile], from: &[u8], to: &[u8], slice_bytes: u64) -> Vec<Vec
     cuts
 }
 
-/// New files lie beside the old ones until a step is done. The files of level 0 are merged in one step with those that
+/// New files lie next to the old ones until a step is done. The files of level 0 are merged in one step with those that
 /// they lie over; further down a step takes a bounded number of bytes.
 fn needed_bytes(files: &[LiveFile], from: &[u8], to: &[u8]) -> u64 {
     let bytes = |level: fn(i32) -> bool| -> u64 {

@@ -67,7 +67,7 @@ impl<'snapshot> Cursor<'snapshot> {
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] for a damaged block, [`StoreError::Tree`] when a file cannot be read; the
-    /// cursor then stays at the end until it is told to [`seek`](Cursor::seek).
+    /// cursor then stays at the end until a call of [`seek`](Cursor::seek).
     #[allow(clippy::should_implement_trait, reason = "what it lends lives only until the next call")]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, StoreError> {
         match (&self.place, self.direction) {

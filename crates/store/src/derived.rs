@@ -19,7 +19,7 @@ impl<'s> Derived<'s> {
     /// before it and none after, but for sorted files that came in later ([`bring_in`](Self::bring_in)). What a change
     /// is derived from must have been committed before.
     ///
-    /// On a full disk it goes on longer than commits do, for half of the reserve.
+    /// On a full disk it continues longer than commits do, for half of the reserve.
     ///
     /// # Errors
     /// [`StoreError::WrongFamily`] for a logged family, [`StoreError::Full`], [`StoreError::Failed`],

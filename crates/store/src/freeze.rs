@@ -23,14 +23,14 @@ pub struct FreezeOptions {
     pub limit: Duration,
     /// From this time after its beginning on commits are refused at once; until then they wait.
     pub patience: Duration,
-    /// So many threads may wait at once; more are refused.
+    /// At most this many threads may wait at once; more are refused.
     pub waiting_max: usize,
 }
 
 /// Whether commits are held.
 #[derive(Debug, Default)]
 pub(crate) struct Hold {
-    /// As the state says, for whoever commits while nothing is held.
+    /// As the state says, for anyone who commits while nothing is held.
     on: AtomicBool,
     state: Mutex<State>,
     ended: Condvar,
@@ -132,7 +132,7 @@ impl Core {
 
 impl Admin<'_> {
     /// Holds commits at a moment of which the tree's files hold everything that was answered, so that a snapshot of the
-    /// disks by somebody else is of that moment, also where it is of several disks, one after the other. Reading goes on,
+    /// disks by somebody else is of that moment, also where it is of several disks, one after the other. Reading continues,
     /// and so does what is derived.
     ///
     /// # Errors

@@ -139,7 +139,7 @@ impl Core {
         }
     }
 
-    /// Has blocks make room for what RocksDB holds beside its cache, and remembers the most that was used.
+    /// Makes blocks give room to what RocksDB holds outside its cache, and remembers the most that was used.
     fn note_memory(&self) {
         self.open_files.set(self.tree.sum_of(properties::ESTIMATE_TABLE_READERS_MEM));
         self.tree.budget.fit_reserved();
@@ -217,7 +217,7 @@ fn run(core: &Core) {
 pub(crate) struct Bell {
     calls: Mutex<Calls>,
     called: Condvar,
-    /// It has rung and nobody has come yet.
+    /// It has rung and nobody has answered yet.
     rung: AtomicBool,
 }
 
@@ -228,7 +228,7 @@ struct Calls {
 }
 
 impl Bell {
-    /// Has the keeper look now.
+    /// Makes the keeper look now.
     pub(crate) fn ring(&self) {
         if !self.rung.swap(true, Ordering::Relaxed) {
             self.call(|calls| calls.look = true);

@@ -1,4 +1,4 @@
-//! How far the tree has come in the log, and how much of the log a crash would read again.
+//! The position of the tree in the log, and how much of the log a crash would read again.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use scrinium_assertion::never;
 use scrinium_log::Sequence;
 
-/// Positions are remembered so many bytes apart.
+/// Positions are remembered this many bytes apart.
 const MARK_BYTES: u64 = 1 << 20;
 
 /// Far more than lie between two checkpoints; beyond, the oldest ones are dropped, which only makes

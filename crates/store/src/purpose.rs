@@ -1,4 +1,4 @@
-//! What memory beside blocks and memtables is used for, and how it is taken from the budget.
+//! What memory next to blocks and memtables is used for, and how it is taken from the budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use scrinium_assertion::never;
 
 use crate::budget::Budget;
 
-/// A use of memory that is no block and no memtable. Whoever holds much of it reserves it, and the store keeps so much
+/// A use of memory that is no block and no memtable. Anyone who holds much of it reserves it, and the store keeps so much
 /// less of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {

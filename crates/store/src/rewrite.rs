@@ -1,4 +1,4 @@
-//! Writing the tree of a damaged store anew, from everything in it that can be read.
+//! Writing the tree of a damaged store again, from everything in it that can be read.
 //!
 //! ```text
 //! tree.rewritten         being written; complete once it has a file `complete`
@@ -24,10 +24,10 @@ use crate::{Family, Gap, KeyRange, Step, Store, StoreError, StoreOptions, damage
 const REWRITTEN: &str = "tree.rewritten";
 const COMPLETE: &str = "complete";
 
-/// Entries are written so many bytes at a time.
+/// Entries are written this many bytes at a time.
 const WRITE_BYTES: usize = 4 << 20;
 
-/// What became of a store whose tree was written anew.
+/// What became of a store whose tree was rewritten.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
     /// Entries that could be read.
@@ -41,14 +41,14 @@ pub struct Rewritten {
 }
 
 impl Store {
-    /// Writes the tree of a store that nobody uses anew, from what can be read of it, and puts the old one aside.
+    /// Writes the tree of a store that nobody uses again, from what can be read of it, and puts the old one aside.
     /// `told` is called now and then with the bytes copied so far. Needs as much free space as the store takes.
     ///
     /// # Errors
     /// As [`Store::open`]: of a tree whose own list of files is damaged, nothing can be read. And [`StoreError::Full`]
     /// before anything is written.
     pub fn rewrite(options: &StoreOptions, mut told: impl FnMut(u64)) -> Result<Rewritten, StoreError> {
-        // Not beside a server, whose list of files may just be about to change.
+        // Not next to a server, whose list of files may just be about to change.
         folder::lock(&options.dir).and_then(|_alone| restore_current(&options.dir))?;
         let store = Self::open(options.clone(), &Registry::new())?;
         // Held until the new tree is in its place: a server that opened the old one meanwhile would lose it.
@@ -65,7 +65,7 @@ impl Store {
         }
         let mut rewritten = Rewritten::default();
         copy(&store, options, &to, &mut rewritten, &mut told)?;
-        // What was applied is in memory and in the log only; the log goes on from the position that was copied.
+        // What was applied is in memory and in the log only; the log continues from the position that was copied.
         let closed = store.close();
         if let Err(error) = closed {
             tracing::warn!(%error, "the damaged tree was not closed in order");
@@ -82,8 +82,8 @@ impl Store {
     }
 }
 
-/// Puts a tree in place that was written anew, if the one before has been put aside. While that is there it is the one
-/// that counts, and goes on: what was written of another is old then, whole or not.
+/// Puts a tree in place that was rewritten, if the one before has been put aside. While that is there it is the one
+/// that counts, and continues: what was written of another is old then, whole or not.
 pub(crate) fn finish(dir: &Path) -> Result<(), StoreError> {
     let (tree, rewritten) = (dir.join("tree"), dir.join(REWRITTEN));
     if tree.exists() {

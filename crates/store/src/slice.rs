@@ -125,7 +125,7 @@ pub(crate) fn multi_get<K: AsRef<[u8]>>(
     keys: &[K],
 ) -> Result<Vec<Option<Slice>>, StoreError> {
     let cell = ManyCell::try_new(Arc::clone(tree), |tree| {
-        // Whoever reads several keys at once is one user of the store.
+        // Anyone who reads several keys at once is one user of the store.
         let first = keys.first().map(AsRef::as_ref).unwrap_or_default();
         let get = || tree.db().batched_multi_get_cf_opt(tree.family(family), keys, false, reads);
         let found = tree.accounts.of(family, first).reading(keys.len(), get);

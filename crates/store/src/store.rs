@@ -273,7 +273,7 @@ impl Store {
     }
 
     /// Takes no more writes, waits for those under way, and makes a checkpoint, so that the next opening
-    /// has nothing to read again. Snapshots and clones may go on reading; the folder's lock is given
+    /// has nothing to read again. Snapshots and clones may keep reading; the folder's lock is given
     /// back with the last of them.
     ///
     /// # Errors

@@ -61,7 +61,7 @@ pub enum LogFavor {
 }
 
 impl LogFavor {
-    /// So many bytes of log may have to be done again after a crash.
+    /// At most this many bytes of log may have to be done again after a crash.
     #[must_use]
     pub fn redo_bytes(self) -> u64 {
         match self {

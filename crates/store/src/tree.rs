@@ -31,7 +31,7 @@ const LOOK_WHILE_STOPPED: Duration = Duration::from_millis(20);
 const LOOK_WHILE_FLUSHING: Duration = Duration::from_micros(500);
 const LOOKS_BEFORE_ANOTHER_FLUSH: u32 = 200;
 
-/// So many flushes of RocksDB, each waited for to its end and a tenth of a second more, bring into files what was
+/// This many flushes of RocksDB, each waited for to its end and a tenth of a second more, bring into files what was
 /// written before, or it is an error.
 const MOST_FLUSHES: u32 = 600;
 
@@ -271,7 +271,7 @@ impl Tree {
         Ok(Sequence(u64::from_be_bytes(bytes)))
     }
 
-    /// A number that the store keeps for itself, beside the position.
+    /// A number that the store keeps for itself, next to the position.
     pub(crate) fn note(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
         self.note_by(&self.reads, key)
     }
@@ -294,7 +294,7 @@ impl Tree {
         write.finish()
     }
 
-    /// Has a memtable of each family go to a file at this size from now on.
+    /// Writes a memtable of each family to a file at this size from now on.
     pub(crate) fn set_memtable_bytes(&self, bytes: usize) -> Result<(), StoreError> {
         let bytes = bytes.to_string();
         for family in Family::ALL {

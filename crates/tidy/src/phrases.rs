@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::{File, Finding};
 
 /// How many may be left in all sources and documents together. It only shrinks.
-const MOST_LEFT: usize = 255;
+const MOST_LEFT: usize = 40;
 
 /// The phrases, in lower case and in halves, so that this file passes.
 const PHRASES: [&str; 6] = [

@@ -197,7 +197,7 @@ fn what_was_changed_outside_the_log_is_no_silent_gap() {
         matches!(&refused, Err(BackupError::Store(StoreError::Log(LogError::Archive { .. })))),
         "{refused:?}"
     );
-    // With a backup made since it goes on.
+    // With a backup made since it continues.
     back_up(dir.path(), &store).unwrap();
     put(&store, b"4", b"");
     store.admin().archive_log(Duration::from_secs(30)).unwrap();
@@ -252,7 +252,7 @@ impl Progress for InTheWay<'_> {
     }
 }
 
-/// The mark must outlast what may lie in its place by then: a server would find a log and no store, and begin anew.
+/// The mark must outlast what may lie in its place by then: a server would find a log and no store, and start over.
 #[test]
 fn a_restore_that_fails_while_it_is_put_in_place_keeps_its_mark() {
     let dir = folder();

@@ -24,7 +24,7 @@ const NAME_BYTES_MAX: usize = 256;
 /// Who may do what in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessList {
-    /// For whoever has no entry.
+    /// For anyone who has no entry.
     default: Grant,
     /// For those who have not said who they are.
     anonymous: Grant,
@@ -213,7 +213,7 @@ impl AccessList {
 }
 
 /// # Errors
-/// [`DatabaseError::Invalid`] if this is nobody's name: what reads like a role is none.
+/// [`DatabaseError::Invalid`] if this is nobody's name: what reads like a role is not one.
 pub(super) fn check_owner(name: &str) -> Result<()> {
     let is_name = !name.is_empty()
         && name.len() <= NAME_BYTES_MAX

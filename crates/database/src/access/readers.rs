@@ -26,10 +26,10 @@ pub(crate) const READERS: &str = "Readers";
 /// The field that says who may edit a document.
 pub(crate) const AUTHORS: &str = "Authors";
 
-/// A field has at most so many names; one that has more names nobody.
+/// A field has at most this many names; one that has more names nobody.
 pub(crate) const NAMES_MAX: usize = 1000;
 
-/// Changes with the form of names in indexes, so that an index that was made of others is built anew.
+/// Changes with the form of names in indexes, so that an index that was made of others is rebuilt.
 pub(crate) const NAMES_VERSION: u32 = 2;
 
 /// What stands for a name in indexes.

@@ -176,7 +176,7 @@ impl Database {
         let before = std::mem::replace(&mut writer.header, header);
         let submitted = self.submit(&writer, batch, pins, |_| {});
         let commit = submitted.inspect_err(|_| writer.header = before)?;
-        // Held until it is stored: whoever comes next must find that the documents are gone.
+        // Held until it is stored: anyone who comes next must find that the documents are gone.
         commit.wait()?;
         writer.forget_what_was_read_before(change_number);
         drop(writer);

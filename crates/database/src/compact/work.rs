@@ -17,17 +17,17 @@ use crate::keys;
 /// Bytes of files merged by one step, between two looks at whether to pause or stop.
 const SLICE_BYTES: u64 = 64 << 20;
 
-/// With a limit on the rate, a slice is about what it allows in so many seconds.
+/// With a limit on the rate, a slice is about what it allows in this many seconds.
 const SLICE_SECONDS: u64 = 2;
 const SMALLEST_SLICE_BYTES: u64 = 8 << 20;
 
-/// Smaller databases lie in files with others, so their files are not written anew for their own sake.
+/// Smaller databases lie in files with others, so their files are not rewritten for their own sake.
 const COPIED_FROM_BYTES: u64 = 4 << 20;
 
 /// A look at whether to go on, while nothing is done.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Files of contents are written anew a quarter of them at a time, the oldest first.
+/// Files of contents are rewritten a quarter of them at a time, the oldest first.
 const CONTENT_PASSES: usize = 5;
 /// Until no more than so much of them is garbage.
 const CONTENT_GARBAGE_PERCENT: u64 = 5;

@@ -1,5 +1,5 @@
 //! Each kind of damage is put into a database through the store, found, repaired or put aside, and then gone; what was
-//! sound stays as it was, in this database and in the one beside it.
+//! sound stays as it was, in this database and in the one next to it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -424,7 +424,7 @@ fn an_index_that_differs_from_its_documents_is_built_anew() {
     let before = pages(&world.database);
     let mut lists_found = 0;
     for place in 0..entries_of(&world).len() {
-        // An index that was built anew lies elsewhere.
+        // An index that was rebuilt lies elsewhere.
         let entries = entries_of(&world);
         let Some((family, key, value)) = entries.get(place) else { break };
         let mut batch = Batch::new();
@@ -437,7 +437,7 @@ fn an_index_that_differs_from_its_documents_is_built_anew() {
         let report = world.fixup(REPAIR);
         let is_index = |kind| matches!(kind, FindingKind::IndexDamaged | FindingKind::IndexDiffers);
         let is_found = report.findings.iter().any(|finding| is_index(finding.kind));
-        // Lists of an index that was built anew may be left where they were.
+        // Lists of an index that was rebuilt may be left where they were.
         assert!(is_found || *family == Family::DerivedPoint, "{family} {key:02x?}: {report:?}");
         lists_found += usize::from(is_found && *family == Family::DerivedPoint);
         assert!(report.findings.iter().all(|finding| finding.outcome == Outcome::Repaired));

@@ -98,7 +98,7 @@ impl Source {
     }
 
     /// The row of a stored head or local document. `None`: it is a tombstone, and `tombstones` are not
-    /// wanted, or it may not be read. A document that cannot be read has a row with an error for whoever may read
+    /// wanted, or it may not be read. A document that cannot be read has a row with an error for anyone who may read
     /// everything, and none for others, since nobody knows whether they may.
     fn row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
         match self.database.pass_over(id, self.sound_row(id, stored, tombstones))? {

@@ -62,7 +62,7 @@ impl Transaction<'_> {
     /// Adds one edit to the batch.
     pub(super) fn apply(&mut self, mut edit: Prepared) -> Result<Updated> {
         let beside = std::mem::take(&mut edit.beside);
-        // A replicated edit may begin a document or go on with one.
+        // A replicated edit may begin a document or continue one.
         let builds = (self.mode == EditMode::Interactive).then_some(edit.revision.is_some());
         edit.access.check_write(&edit.id, builds)?;
         let before = self.before(&edit.id)?;
@@ -155,7 +155,7 @@ impl Transaction<'_> {
         self.note_failure(followed);
         self.place_all(id, is_alive, &beside.folders);
         if let Some(person) = beside.read_by.as_deref().filter(|_| is_alive && !is_design(id)) {
-            // One reader too many is unread; the edit is stored all the same.
+            // Beyond MAX_READERS the document stays unread for that person; the edit is stored all the same.
             drop(self.mark(person, id.to_owned(), true));
         }
     }

@@ -1,4 +1,4 @@
-//! Holding indexes against their documents, by evaluating every document anew.
+//! Holding indexes against their documents, by evaluating every document again.
 //!
 //! An index and the documents are looked at as they stood together at one moment; documents that changed after the
 //! change that the index had reached then are left out on both sides. Readers, writers and updates of the index go on.
@@ -26,7 +26,7 @@ use crate::leaf::Leaf;
 /// Documents evaluated together.
 const DOCUMENTS_AT_ONCE: usize = 64;
 
-/// An index that is so many changes behind is brought up to date first.
+/// An index that is this many changes behind is brought up to date first.
 const BEHIND_MAX: usize = 10_000;
 
 /// What differs the first time may have changed in that moment.
@@ -44,7 +44,7 @@ pub(crate) enum Audited {
     Differs(String),
 }
 
-/// An index that can be audited and built anew.
+/// An index that can be audited and rebuilt.
 pub(crate) struct Audit {
     /// `design document/view`, or a folder.
     pub(crate) name: String,
@@ -105,7 +105,7 @@ impl Audit {
         self.view().is_some_and(is_comparable)
     }
 
-    /// Builds the index anew; readers have the old entries meanwhile.
+    /// Builds the index again; readers have the old entries meanwhile.
     ///
     /// # Errors
     /// What the store reports.

@@ -183,7 +183,7 @@ impl Collection {
         skip: u64,
     ) -> Result<u64> {
         let (mut low, mut high) = (0, self.count_of(one, from, to)?.min(skip));
-        // Entry number `middle` of `one` is skipped if so many and those of the other before it are fewer than `skip`.
+        // Entry number `middle` of `one` is skipped if this many and those of the other before it are fewer than `skip`.
         while low < high {
             let middle = low + (high - low) / 2;
             let (first, last) = (within(one, from), within(one, to));

@@ -27,13 +27,13 @@ use super::resort::Resort;
 use super::scripts::functions_of;
 use crate::error::{DatabaseError, InvalidInput, Result};
 
-/// Changes when entries are made in another way, so that indexes are built anew.
+/// Changes when entries are made in another way, so that indexes are rebuilt.
 const ENTRY_VERSION: u8 = 4;
 
-/// Changes when functions are run in another way, so that their indexes are built anew.
+/// Changes when functions are run in another way, so that their indexes are rebuilt.
 const SCRIPT_VERSION: u8 = 2;
 
-/// A view has at most so many columns.
+/// A view has at most this many columns.
 const MAX_COLUMNS: usize = 64;
 
 /// Fields of a Mango index, each of which takes up to a kilobyte of a key.
@@ -42,7 +42,7 @@ const MAX_MANGO_FIELDS: usize = 56;
 /// Columns with totals; each costs eight bytes in every entry.
 const MAX_TOTALS: usize = 16;
 
-/// A design document has at most so many views.
+/// A design document has at most this many views.
 const MAX_VIEWS: usize = 256;
 
 /// The views of a design document.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | DerivedPoint | number `FFFFFFFF` `e` identity | how many documents a function failed on, the last one, and why it is off, as JSON |
 //!
-//! A document that a function failed on has no entries until it changes or the view is built anew, so that what is known of it
+//! A document that a function failed on has no entries until it changes or the view is rebuilt, so that what is known of it
 //! is kept as long as the index.
 
 use std::collections::VecDeque;
@@ -33,16 +33,16 @@ pub(super) struct Failures {
 #[derive(Default)]
 struct State {
     told: Told,
-    /// Whether it is stored as it is told.
+    /// Whether it is stored as it is announced.
     is_stored: bool,
     /// Of the build or update under way.
     conduct: Arc<Conduct>,
     lines: VecDeque<String>,
-    /// When the second began in which so many lines were taken.
+    /// When the second began in which this many lines were taken.
     second: Option<(Instant, u32)>,
 }
 
-/// What is told of them.
+/// What is shown of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) count: u64,

@@ -1,5 +1,5 @@
 //! Indexes that are gone from a home which others still use. Their lists go with the next change of each document, whose
-//! record is written anew then, and all of them when the database is compacted.
+//! record is rewritten then, and all of them when the database is compacted.
 //!
 //! | family | key | value |
 //! |---|---|---|
@@ -19,7 +19,7 @@ use crate::keys;
 /// Records looked at while others who change lists of the home wait.
 const RECORDS_AT_ONCE: usize = 500;
 
-/// Held by whoever changes what is noted here, removes a home, or frees lists in one: none is written into a home that has
+/// Held by the one who changes what is noted here, removes a home, or frees lists in one: none is written into a home that has
 /// been removed.
 static ALONE: Mutex<()> = Mutex::new(());
 

@@ -1,7 +1,7 @@
 //! Which entries a document has in indexes, so that they can be taken out again when it changes.
 //!
 //! Indexes that are built together have a *home* together, and a document's lists in all of them are one record there:
-//! one read and one write, whatever the number of views. What is built anew gets another home, so that nothing of
+//! one read and one write, whatever the number of views. What is rebuilt gets another home, so that nothing of
 //! an earlier build is ever taken for its own.
 //!
 //! | family | key | value |
@@ -48,7 +48,7 @@ impl<'a> Lists<'a> {
         self.lists.iter().find(|(number, _)| *number == index).map(|(_, list)| *list)
     }
 
-    /// The record with new lists for some indexes, of which an empty one is none, and without those of indexes that are
+    /// The record with new lists for some indexes, of which an empty one does not count, and without those of indexes that are
     /// `gone`; `None` if nothing is left.
     pub(super) fn with(&self, new: &[(u32, Vec<u8>)], gone: &[u32]) -> Option<Vec<u8>> {
         let mut record = Vec::new();

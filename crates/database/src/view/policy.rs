@@ -34,7 +34,7 @@ pub(crate) enum UpdatePolicy {
 pub(crate) struct Policies(HashMap<String, UpdatePolicy>);
 
 impl Policies {
-    /// Those of a design document as it is stored. It may have come from another server, so what is none here counts
+    /// Those of a design document as it is stored. It may have come from another server, so what is invalid here counts
     /// as the default.
     pub(super) fn of(design: &Value) -> Self {
         let views = design.get("views").and_then(Value::as_object).into_iter().flatten();

@@ -49,7 +49,7 @@ pub(crate) struct ViewIndex {
     current: Mutex<Option<Instant>>,
     /// A reader wants it brought up to date, whatever its policy says.
     pub(super) wanted: AtomicBool,
-    /// Held by whoever brings it up to date.
+    /// Held by the one who brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,
     pub(super) working: Working,
@@ -251,7 +251,7 @@ fn open_view(
     })
 }
 
-/// An index that cannot be used any more is begun anew, as is one that a build has not completed.
+/// An index that cannot be used any more is started over, as is one that a build has not completed.
 fn open_index(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Index> {
     if store.contains(Family::DerivedPoint, &leftover_key(id))? {
         Index::drop_index(store, id)?;
@@ -356,14 +356,14 @@ pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
     Ok(())
 }
 
-/// Removes what is beside an index that is empty, with all lists that no other one uses.
+/// Removes what is next to an index that is empty, with all lists that no other one uses.
 pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
     remove_links(store, id)?;
     let (database, index) = numbers_of(id);
     remove_lists_but(store, database, |numbers| numbers.index != index)
 }
 
-/// Removes the lists in homes that the indexes of a database had before they were built anew.
+/// Removes the lists in homes that the indexes of a database had before they were rebuilt.
 pub(super) fn remove_former_lists(store: &Store, database: u32) -> Result<()> {
     remove_lists_but(store, database, |_| true)
 }

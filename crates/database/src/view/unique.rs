@@ -21,7 +21,7 @@ use crate::keys::successor;
 /// Begins the keys of candidates, which lie behind those of all entries and streams.
 const CANDIDATES: [u8; 2] = [END, 2];
 
-/// What is kept of an entry beside its key: its value and its totals.
+/// What is kept of an entry next to its key: its value and its totals.
 type Kept = (Vec<u8>, Vec<f64>);
 
 /// An entry as a candidate.

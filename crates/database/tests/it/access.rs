@@ -324,7 +324,7 @@ fn levels_say_who_may_write_what() {
     refused(store("eric", &["editors"], json!({"_id": "a", "_rev": fifth, "_deleted": true})));
     store("dora", &[], json!({"_id": "_design/x"})).unwrap();
     store("dora", &[], json!({"_id": "a", "_rev": fifth, "_deleted": true})).unwrap();
-    // A tombstone is nobody's: whoever may make a document may make this one.
+    // A tombstone is nobody's: anyone who may make a document may make this one.
     store("ada", &[], json!({"_id": "a"})).unwrap();
     let anonymous = database.access(&Identity::anonymous()).unwrap();
     assert_eq!(anonymous.level(), Level::NoAccess);
@@ -392,7 +392,7 @@ fn lists_are_kept_and_refused_with_reasons() {
     assert!(database.access_list().unwrap().is_none());
 }
 
-/// As many names as a document may have, and so many that its entries would be without bound: those read it, nobody else
+/// As many names as a document may have, and more, in such number that its entries would be without bound: those read it, nobody else
 /// does, and it takes no more entries than a document may have. More names are refused, and hide what has them already.
 #[test]
 fn a_document_with_thousands_of_readers_is_bounded() {

@@ -1,4 +1,4 @@
-//! Compacting: a database is afterwards what it was, whoever writes meanwhile; and nothing is purged that somebody who is
+//! Compacting: a database is afterwards what it was, no matter who writes meanwhile; and nothing is purged that somebody who is
 //! known has yet to learn of.
 
 use std::collections::BTreeMap;
@@ -289,7 +289,7 @@ fn purging(server: &Server) -> impl Fn(&str) -> scrinium_database::Purged + '_ {
     }
 }
 
-/// Whoever may read can leave a checkpoint: a forged one holds purging back as long as a replica may be away, and no longer.
+/// Anyone who may read can leave a checkpoint: a forged one holds purging back as long as a replica may be away, and no longer.
 #[test]
 fn a_checkpoint_that_nobody_renews_does_not_hold_purging_for_ever() {
     let server = Server::timed();
@@ -465,7 +465,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
         }
         server.store.as_ref().unwrap().admin().checkpoint().unwrap();
         if round == 0 {
-            // Only when all was written anew is it known how well these texts compress.
+            // Only when all was rewritten is it known how well these texts compress.
             server
                 .databases
                 .compact("a", &CompactOrder { style: CompactStyle::Copy, ..CompactOrder::default() })

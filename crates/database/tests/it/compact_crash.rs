@@ -213,7 +213,7 @@ impl Disk {
         self.folder.path().join("ballast")
     }
 
-    /// Leaves so many bytes free.
+    /// Leaves this many bytes free.
     fn fill_but(&self, left_bytes: u64) {
         let found =
             Command::new("df").args(["--output=avail", "-B1"]).arg(self.folder.path()).output().unwrap();

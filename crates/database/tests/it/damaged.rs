@@ -1,5 +1,5 @@
 //! Files of a store are harmed at random: databases that they do not concern are whole, the others are refused by
-//! name or say of a document that it cannot be read, and after the store's files were written anew and a fixup, every
+//! name or say of a document that it cannot be read, and after the store's files were rewritten and a fixup, every
 //! document is as it was written or named as lost.
 
 use std::collections::BTreeSet;

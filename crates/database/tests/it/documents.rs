@@ -307,11 +307,11 @@ fn databases_come_and_go() {
     server.databases.delete("a").unwrap();
     assert_eq!(get(&a, "x").unwrap_err().reason(), "Database does not exist.");
     assert_eq!(put(&a, &json!({"_id": "y"})).unwrap_err().status(), 404);
-    let anew = server.databases.create("a", &scrinium_database::InitialAccess::Everybody).unwrap();
-    assert_eq!(get(&anew, "x").unwrap_err().reason(), "missing");
+    let again = server.databases.create("a", &scrinium_database::InitialAccess::Everybody).unwrap();
+    assert_eq!(get(&again, "x").unwrap_err().reason(), "missing");
     assert_ne!(a.info().err().map(|error| error.status()), None);
     assert_eq!(server.databases.purge_dropped().unwrap(), 1);
-    drop((a, anew));
+    drop((a, again));
     let server = server.reopen();
     assert_eq!(server.databases.get("a").unwrap().info().unwrap().document_count, 0);
 }

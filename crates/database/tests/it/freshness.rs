@@ -177,7 +177,7 @@ fn a_view_that_is_brought_up_to_date_now_and_then_may_lag_and_no_more() {
     assert_eq!(usual(&database, "always").len(), 5);
     assert_eq!(usual(&database, "seldom").len(), 3, "a read of another view changes nothing");
     server.pass(Duration::from_secs(1));
-    // Somebody has read it, so that the background goes on with it; when the other is due is not yet.
+    // Somebody has read it, so that the background continues it; when the other is due is not yet.
     let again = server.databases.take_announced(1)[0].update_followed_views().unwrap().unwrap();
     assert!(again > HOUR && again <= 24 * HOUR, "{again:?}");
     assert_eq!(read(&database, "often", Freshness::AsItStands).0.len(), 5);
@@ -300,12 +300,12 @@ fn an_index_that_nobody_reads_is_discarded_and_built_again() {
     assert_eq!(server.databases.discard_unused_views(Duration::ZERO).unwrap(), 2);
     assert_eq!(stored_entries(&database), 0);
     assert_eq!(server.databases.discard_unused_views(Duration::ZERO).unwrap(), 0, "they are gone already");
-    // Whoever follows by itself does not before it is read again.
+    // Anyone who follows by itself does not before it is read again.
     fill(&database, 30..31);
     background(&server);
     assert_eq!(stored_entries(&database), 0);
     assert_eq!(usual(&database, "v").len(), 31);
-    assert_eq!(stored_entries(&database), 31, "a read of another view is none of this one");
+    assert_eq!(stored_entries(&database), 31, "a read of another view does not count for this one");
     assert_eq!(read(&database, "auto", Freshness::AsItStands).0.len(), 31, "it was discarded, not unbuilt");
     fill(&database, 31..32);
     background(&server);

@@ -49,7 +49,7 @@ fn refused(database: &Arc<Database>, id: &str) {
     assert!(matches!(written, Err(DatabaseError::Full { .. })), "{written:?}");
 }
 
-/// What a kill leaves in the middle of an upload, beside two documents and another database; the first one's revision.
+/// What a kill leaves in the middle of an upload, next to two documents and another database; the first one's revision.
 fn killed_while_uploading(image: &Path) -> String {
     let server = Server::new();
     let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();

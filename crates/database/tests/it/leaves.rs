@@ -24,7 +24,7 @@ fn with_leaves(server: &Server, leaves: &[Value]) -> Arc<Database> {
     database
 }
 
-/// All that somebody is told of the document `a`, or of what it is made of.
+/// All that somebody learns about the document `a`, or of what it is made of.
 fn told(database: &Arc<Database>, access: &Access, revisions: &[&str]) -> String {
     let mut told = String::new();
     for (all_leaves, include_documents) in [(false, false), (true, false), (false, true), (true, true)] {

@@ -52,7 +52,7 @@ fn trees_of_indexes_count_in_the_budget_and_those_of_idle_databases_go_first() {
         );
     }
 
-    // Whoever else holds as much has all go that nobody uses.
+    // Anyone else who holds as much releases all that nobody uses.
     let others = store.admin().reserve(Purpose::ViewTrees, 100 << 20);
     let used = opened.pop().unwrap();
     drop(opened);

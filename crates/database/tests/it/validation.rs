@@ -139,7 +139,7 @@ fn functions_get_what_couchdb_gives_them() {
     put(&database, &json!({"_id": "h"})).unwrap();
 }
 
-/// Functions know who edits; and what they say is told to nobody who may not edit anyway.
+/// Functions know who edits; and what they say reaches nobody who may not edit anyway.
 #[test]
 fn functions_are_told_who_edits() {
     let (_server, database) = with_function();
@@ -163,7 +163,7 @@ fn functions_are_told_who_edits() {
     database.set_security(&json!({"members": {"names": ["ada"]}})).unwrap();
     let (_, reason) = refused(by("eve", &[], json!({"_id": "l", "_rev": locked})));
     assert!(!reason.contains("secret"), "{reason}");
-    // A conflict is told before a refusal.
+    // A conflict is reported before a refusal.
     let (status, _) = refused(by("ada", &[], json!({"_id": "l", "_rev": "1-old", "word": "evil"})));
     assert_eq!(status, 409);
 }

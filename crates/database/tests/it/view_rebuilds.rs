@@ -1,4 +1,4 @@
-//! Views that are built anew, together and apart.
+//! Views that are rebuilt, together and apart.
 
 use crate::common::mail::{filled, ids, read};
 use crate::common::{get, put};
@@ -6,7 +6,7 @@ use scrinium_database::RowQuery;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::json;
 
-/// Entries that have got lost or were never taken out are put right by building anew, while readers go on.
+/// Entries that have got lost or were never taken out are put right by building again, while readers go on.
 #[test]
 fn views_are_built_anew_from_all_documents() {
     let (server, database) = filled();
@@ -36,8 +36,8 @@ fn views_are_built_anew_from_all_documents() {
     assert_eq!(ids(&database, "by category", RowQuery::default()), "c d a");
 }
 
-/// Views that were built together share records of what a document has in them. One of them is built anew, or the other
-/// removed, and each goes on taking out what it put in; of lists that nobody needs nothing stays.
+/// Views that were built together share records of what a document has in them. One of them is rebuilt, or the other
+/// removed, and each keeps taking out what it put in; of lists that nobody needs nothing stays.
 #[test]
 fn views_built_together_part_without_losing_what_they_know() {
     let (server, database) = filled();

@@ -1,4 +1,4 @@
-//! Views of formula design documents: order, categories, totals, keeping up, and building anew.
+//! Views of formula design documents: order, categories, totals, keeping up, and building again.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -117,7 +117,7 @@ fn a_formula_that_does_not_compile_says_where() {
     assert!(error.reason().starts_with("view `v`, selection: line 1, column "), "{}", error.reason());
 }
 
-/// What a formula can ask of a stored document beside its fields.
+/// What a formula can ask of a stored document next to its fields.
 #[test]
 fn columns_know_the_document_itself() {
     let server = Server::new();

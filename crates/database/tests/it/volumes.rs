@@ -176,7 +176,7 @@ fn databases_of_several_stores_are_as_a_model_of_them_is() {
                 } else {
                     moved.unwrap();
                     volume.clone_into(&mut known.volume);
-                    // Whoever has it open writes where it is now, and reads what it was.
+                    // Anyone who has it open writes where it is now, and reads what it was.
                     assert_eq!(database.moved().unwrap().volume(), volume);
                     write(&database, "late", step as u64, 1, &database);
                     known.documents.insert("late".to_owned(), (step as u64, 1));
@@ -235,7 +235,7 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
                         .unwrap()
                         .wait()
                         .unwrap();
-                    // What was acknowledged is read by whoever opens the database.
+                    // What was acknowledged is read by the one who opens the database.
                     let fresh = databases.get("mail/ada").unwrap();
                     assert_eq!(get(&fresh, &id).unwrap()["title"], number);
                     written.fetch_add(1, Ordering::Relaxed);

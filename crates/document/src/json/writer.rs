@@ -1,4 +1,4 @@
-//! JSON text on its way out: whoever makes some makes it here.
+//! JSON text on its way out: anyone who makes some makes it here.
 //!
 //! [`JsonWriter`] takes what the program spells itself as literals, and everything else as values that it escapes.
 //! [`JsonText`] is a value that is whole. There is no way from a text that somebody sent into either of them that
@@ -30,7 +30,7 @@ impl JsonWriter {
         Self::default()
     }
 
-    /// Nothing yet, with room for so many bytes.
+    /// Nothing yet, with room for this many bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), insertions: Vec::new() }

@@ -1,4 +1,4 @@
-//! Numbers: who does not see all documents is told none that tells how many are hidden.
+//! Numbers: a person who does not see all documents gets none that shows how many are hidden.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::common::Server;
 
 const DESIGN: &str = "function (doc) { if (doc.n) { emit(doc.n, doc.n); } }";
 
-/// A database with so many open documents and so many that only ada reads, and a list that lets all others read.
+/// A database with this many open documents and this many that only ada reads, and a list that lets all others read.
 async fn filled(server: &Server, database: &str, open: usize, hidden: usize) {
     server.ask("PUT", &format!("/{database}"), ()).await.expect(201);
     let list = json!({"default": {"level": "manager"}});
@@ -28,7 +28,7 @@ async fn filled(server: &Server, database: &str, open: usize, hidden: usize) {
     server.ask("POST", &bulk, brought).await.expect(201);
 }
 
-/// All numbers that somebody is told, but for sequences, uids and times.
+/// All numbers that somebody gets, but for sequences, uids and times.
 async fn numbers(server: &Server, database: &str, name: &str) -> Value {
     let get = async |path: &str| {
         server.ask_as(name, "GET", &format!("/{database}{path}"), ()).await.expect(200).json()
@@ -85,14 +85,14 @@ async fn numbers_do_not_tell_how_many_documents_are_hidden() {
     assert_eq!((&few["folder"], &few["folders"]), (&json!([3, 0, 3]), &json!([null, null])));
     assert_eq!(few["unread"], json!({"database": null, "folders": null}));
     assert_eq!(few["walked"]["total_docs_examined"], 3);
-    // The question is a good one: an administrator is told them all.
+    // The question is a good one: an administrator gets them all.
     let (few, many) = (numbers(&server, "few", "admin").await, numbers(&server, "many", "admin").await);
     for told in ["info", "listed", "view", "sum", "folder", "folders", "members", "find", "index"] {
         assert_ne!(few[told], many[told], "{told}");
     }
 }
 
-/// A mail file has a list, and no document that names readers: its owner is told all numbers, as long as that is so.
+/// A mail file has a list, and no document that names readers: its owner gets all numbers, as long as that is so.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nothing_is_hidden_everybody_who_reads_is_told_all_numbers() {
     let server = Server::start().await;

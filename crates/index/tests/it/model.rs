@@ -210,7 +210,7 @@ fn chunk_records_outlive_their_packs() {
             compare(&index.reader(), &model, seed, 10);
         }
     }
-    // A pack that is not there is found out, and the index begun anew by who opens it.
+    // A pack that is not there is found out, and the index started over by who opens it.
     drop(index);
     let mut batch = Batch::new();
     batch.delete(Family::DerivedPoint, &[id.to_be_bytes(), (ROUNDS - 1).to_be_bytes()].concat());
@@ -339,7 +339,7 @@ fn what_cannot_be_opened_is_named() {
     };
     assert_eq!(Index::stored_reached(store, id).unwrap(), Some(1));
     assert!(matches!(state(|state| state[0] -= 1), Err(IndexError::Outdated { what: "format", .. })));
-    assert_eq!(Index::stored_reached(store, id).unwrap(), None, "it will be begun anew");
+    assert_eq!(Index::stored_reached(store, id).unwrap(), None, "it will be started over");
     assert!(state(|state| state[0] += 1).is_ok());
     assert!(matches!(state(|state| state[25] = 5), Err(IndexError::Damaged { .. })));
     assert!(matches!(state(|state| state[5] ^= 1), Err(IndexError::Outdated { what: "collation", .. })));

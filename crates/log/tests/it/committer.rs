@@ -306,7 +306,7 @@ fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
         }
         assert!(committer.failure().is_none());
         assert!(!disk.names().contains(&"extent.new".to_owned()), "half an extent keeps no space");
-        // Released extents are space enough: they are reused, not made anew.
+        // Released extents are space enough: they are reused, not made again.
         committer.release_before(Sequence(4));
         let bytes = record(6, 5000);
         assert_eq!(committer.submit(bytes.clone()).unwrap().wait().unwrap(), Sequence(7));

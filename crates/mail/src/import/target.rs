@@ -137,7 +137,7 @@ impl ImportTarget for MailDatabase {
     }
 }
 
-/// The id of the document that remembers how far an import of what lies at `root` has come.
+/// The id of the document that remembers the progress of an import of what lies at `root`.
 #[must_use]
 pub fn checkpoint_id(root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());

@@ -1,4 +1,4 @@
-//! What becomes of a memo that does not reach everybody: its sender is told, or it stays as a dead letter.
+//! What becomes of a memo that does not reach everybody: its sender is notified, or it stays as a dead letter.
 
 use scrinium_clock::Clock;
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ pub(super) struct Failure {
     pub(super) reason: String,
 }
 
-/// Whether a memo is itself a delivery failure: about those nobody is told.
+/// Whether a memo is itself a delivery failure: about those nobody is notified.
 pub(super) fn is_failure_memo(memo: &Map<String, Value>) -> bool {
     memo.get(field::FORM).and_then(Value::as_str) == Some(FAILURE_FORM)
 }

@@ -49,7 +49,7 @@ pub struct RouterOptions {
     pub first_retry: Duration,
     /// The longest time between two attempts.
     pub longest_retry: Duration,
-    /// How often it is remembered how far the router has come.
+    /// How often the router's position is remembered.
     pub checkpoint_every: Duration,
 }
 
@@ -158,7 +158,7 @@ impl Router {
         })
     }
 
-    /// Has `told` called with every memo that a round has taken up, on the round's thread, so it must not wait.
+    /// Calls `told` with every memo that a round has taken up, on the round's thread, so it must not wait.
     #[must_use]
     pub fn on_routed(mut self, told: impl Fn(&Routed<'_>) + Send + Sync + 'static) -> Self {
         self.on_routed = Some(Arc::new(told));

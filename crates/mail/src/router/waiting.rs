@@ -13,7 +13,7 @@ use super::delivery::ROUTER;
 use super::failure::{DEAD, HELD};
 use crate::memo::field;
 
-/// Under which the router remembers how far it has come in a mail.box.
+/// Under which the router remembers its position in a mail.box.
 const TASK: &str = "router";
 
 /// More dead letters than these are not counted across a restart.
@@ -209,7 +209,7 @@ impl Followed {
         self.database.visible_change_number() > self.reached
     }
 
-    /// Remembers how far the router has come, so that the next one need not read tombstones again; nothing
+    /// Remembers the router's position, so that the next one need not read tombstones again; nothing
     /// depends on it but the time of a start. Called between rounds, when all that was read is settled or kept
     /// for another attempt.
     pub(super) fn save_checkpoint(&mut self, every: Duration) -> Result<()> {

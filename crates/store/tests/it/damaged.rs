@@ -1,5 +1,5 @@
 //! Damage in every kind of file of a store: it opens with what is sound, or says why not; nothing is read that was not
-//! written; and what is written anew has all that could be read.
+//! written; and what is rewritten has all that could be read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -148,7 +148,7 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
     println!("{refused} refused, {with_gaps} with gaps, {sound} read whole");
 }
 
-/// A server that is started again and again while the files are written anew must not get in between: it would write to
+/// A server that is started again and again while the files are rewritten must not get in between: it would write to
 /// files that are about to be put aside.
 #[test]
 fn nobody_opens_the_old_files_while_new_ones_take_their_place() {

@@ -1,4 +1,4 @@
-//! What the store refuses, and how it goes on when a disk is full or fails.
+//! What the store refuses, and how it continues when a disk is full or fails.
 
 use std::fs;
 use std::path::Path;
@@ -70,7 +70,7 @@ fn a_log_that_is_not_this_stores_is_refused() {
     let mut other = small_options(&folder.path().join("other"));
     other.log_dir = Some(folder.path().join("log-1"));
     assert!(matches!(try_open(other), Err(StoreError::ForeignLog { .. })));
-    // A log from which files were removed does not reach as far as the store has come.
+    // A log from which files were removed does not reach the store's position.
     for entry in fs::read_dir(folder.path().join("log-1")).unwrap().flatten() {
         if entry.file_name() != "store.id" {
             fs::remove_file(entry.path()).unwrap();

@@ -169,7 +169,7 @@ fn a_last_record_of_the_manifest_that_says_it_is_longer_is_named() {
             other => panic!("{other:?}"),
         }
     }
-    // One that a crash cut off is none: what it would have said was not acknowledged.
+    // One that a crash cut off does not count: what it would have said was not acknowledged.
     let mut content = whole;
     content.extend_from_slice(&[1, 2, 3, 4, 200, 0, 1, 9, 9, 9]);
     std::fs::write(&manifest, content).unwrap();

@@ -1,4 +1,4 @@
-//! Styles of logging, what a restart does again, a log of limited size, and the ways out when the log is damaged or gone.
+//! Styles of logging, what a restart does again, a log of limited size, and how to recover when the log is damaged or gone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -181,7 +181,7 @@ proptest! {
 
     /// The log is damaged at some places, after a flush at some record and a crash. The server refuses to start if it
     /// needs what is damaged; a salvage brings in exactly what comes before, names the rest by number and keeps it, and the
-    /// store goes on with numbers that were never used.
+    /// store continues numbers that were never used.
     #[test]
     fn a_damaged_log_is_salvaged_up_to_the_damage(
         flushed in 0_u32..400, written in 1_u32..400, damage in prop::collection::vec((0_usize..3, 4096_usize..1 << 20), 1..4),

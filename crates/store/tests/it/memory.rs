@@ -38,7 +38,7 @@ impl Open {
         self.read_each(number, values, 1);
     }
 
-    /// Reads one of so many values.
+    /// Reads one of this many values.
     fn read_each(&self, number: u32, values: u32, of: usize) {
         for at in (0..values).step_by(of) {
             assert_eq!(

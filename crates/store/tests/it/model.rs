@@ -46,7 +46,7 @@ struct Scan {
     from: Vec<u8>,
     to: Option<Vec<u8>>,
     direction: Direction,
-    /// Jumps after so many entries.
+    /// Jumps after this many entries.
     seeks: Vec<(usize, Vec<u8>)>,
     long: bool,
 }
@@ -147,7 +147,7 @@ fn apply(maps: &mut Maps, changes: &[Change]) {
     }
 }
 
-/// The store under test beside what it should hold.
+/// The store under test next to what it should hold.
 struct Pair {
     store: Option<Store>,
     maps: Maps,

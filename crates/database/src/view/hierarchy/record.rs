@@ -1,4 +1,4 @@
-//! What is kept beside the index of a view with responses: a record for each document that is in the view or would be
+//! What is kept next to the index of a view with responses: a record for each document that is in the view or would be
 //! beneath its parent, under the key of its list, and the links from parents to responses.
 //!
 //! | family | key | value |
@@ -121,7 +121,7 @@ impl Record {
         out
     }
 
-    /// The record in an index with so many totals. `None`: damaged.
+    /// The record in an index with this many totals. `None`: damaged.
     pub(crate) fn decode(totals: usize, bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         let bits = input.byte()?;

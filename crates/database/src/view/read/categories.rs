@@ -31,7 +31,7 @@ const MOST_CHILDREN: u64 = 100;
 
 /// Which rows a page with categories has.
 pub(super) struct Categories {
-    /// So many elements of the key make a category of each level.
+    /// This many elements of the key make a category of each level.
     lengths: Vec<usize>,
     /// Categories of lower levels are expanded.
     level: usize,
@@ -384,7 +384,7 @@ impl ViewRows {
         })
     }
 
-    /// Number of categories of so many elements between two keys; `None`: more than are counted.
+    /// Number of categories of this many elements between two keys; `None`: more than are counted.
     fn children(&self, length: usize, from: &[u8], to: &[u8]) -> Result<Option<u64>> {
         let (collection, mut from): (&Collection, Vec<u8>) = (&self.collection, from.to_vec());
         for count in 0..=MOST_CHILDREN {

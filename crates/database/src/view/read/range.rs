@@ -134,7 +134,7 @@ fn edge_of_id(mut prefix: Vec<u8>, id: &str, is_behind: bool, has_responses: boo
         prefix.push(0);
     } else if is_behind {
         // The number behind the id is below this, unless a document has 8,192 entries of one key; a longer id that
-        // begins so goes on with this or more, unless it has control characters.
+        // begins so continues this or more, unless it has control characters.
         prefix.push(b' ');
     }
     prefix

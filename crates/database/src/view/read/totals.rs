@@ -21,7 +21,7 @@ use crate::view::scripts::{Reducing, overflow_reason};
 /// How totals are taken.
 pub(super) struct Totals {
     columns: Vec<(String, Total)>,
-    /// So many elements of the key make a category; 0: one total of everything.
+    /// This many elements of the key make a category; 0: one total of everything.
     level: usize,
     /// The function of a JavaScript view, instead of totals of columns.
     reducer: Option<Arc<Reducer>>,
@@ -187,7 +187,7 @@ struct Group {
 }
 
 impl Group {
-    /// The group of a key: all keys; all arrays that agree in so many elements; or those that are the same.
+    /// The group of a key: all keys; all arrays that agree in this many elements; or those that are the same.
     fn of(key_json: &JsonText, level: usize, columns: &KeyColumns) -> Option<Self> {
         if level == 0 {
             return Some(Self { key: JsonText::default(), range: None });

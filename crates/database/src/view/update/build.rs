@@ -41,7 +41,7 @@ pub(crate) use workplace::{default_rebuild_dir, unfinished_build};
 const LIMIT_BYTES_MAX: u64 = 1 << 30;
 
 /// Builds the indexes of `views`, which are empty, as of `snapshot`, whose last change is `last`. They may
-/// stand at an earlier change afterwards, if an earlier build was gone on with.
+/// stand at an earlier change afterwards, if an earlier build was resumed.
 pub(super) fn build(
     database: &Arc<Database>,
     snapshot: &Snapshot,
@@ -172,7 +172,7 @@ struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// Says how far it is after so many.
+    /// Says how far it is after this many.
     const TOLD_EVERY: u64 = 1024;
 
     fn new(evaluation: &'a Evaluation<'a>, entries: u64) -> Self {
@@ -285,7 +285,7 @@ fn sorted_lists(
     (evaluation, written): (&Evaluation<'_>, &Written<'_>),
     lists: Vec<Vec<u8>>,
 ) -> Result<SortedFiles> {
-    // The views that are built together have one home, which a build that goes on may have anew.
+    // The views that are built together have one home, which a build that continues may have again.
     let home = evaluation.views.first().map_or(0, |view| view.index.home());
     let keyed = |(id, list): (Vec<u8>, Vec<u8>)| {
         written.one_more()?;

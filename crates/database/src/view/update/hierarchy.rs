@@ -82,7 +82,7 @@ impl Database {
         following: &mut Following<'_>,
     ) -> Result<()> {
         let (store, id) = (self.store(), aside(view.index.id));
-        // From here to the end, a crash or a failure leaves an index that begins anew.
+        // From here to the end, a crash or a failure leaves an index that starts over.
         note_leftovers(store, view.index.id)?;
         Index::drop_index(store, id)?;
         let index = Index::open(store, id, view.definition.totals().count(), COLLATION_VERSION)?;

@@ -17,7 +17,7 @@ use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::Value;
 
-/// That of whoever tests: everything.
+/// That of a test: everything.
 pub static SERVER: Access = Access::of_the_server("a test");
 
 /// A database as somebody sees it.

@@ -38,7 +38,7 @@ proptest! {
             }
         }
         world.check();
-        // Other columns that mean the same: the collection is built anew, and is what it was.
+        // Other columns that mean the same: the collection is rebuilt, and is what it was.
         let folders: Vec<(String, u8)> =
             world.model.folders.values().map(|folder| (folder.name.clone(), folder.variant)).collect();
         for (name, variant) in folders {

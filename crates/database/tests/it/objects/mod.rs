@@ -262,7 +262,7 @@ fn contents_are_moved_there_and_back_while_they_are_read() {
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
     let moved = server.databases.relocate_attachments(Some("test"), Relocation::AsSet, false).unwrap();
     assert_eq!((moved.moved, moved.failed, bucket.names().len()), (2, 0, 2));
-    // Who was reading goes on.
+    // Who was reading continues.
     assert_eq!(reader.read(2 << 20, 10).unwrap(), bytes[3][2 << 20..(2 << 20) + 10]);
     all_right();
     assert_eq!(server.databases.relocate_attachments(None, Relocation::AsSet, false).unwrap().moved, 0);

@@ -1,4 +1,4 @@
-//! The process that is recorded: clients that take their steps, and what goes on beside them.
+//! The process that is recorded: clients that take their steps, and what continues next to them.
 
 use std::fs::File;
 use std::io::Write;
@@ -156,7 +156,7 @@ pub(crate) fn live_well(dir: &Path, seed: u64, promised: [u64; CLIENTS], (life, 
     }
 }
 
-/// A life in which calls fail after some steps, for a while. Afterwards everything opens, is whole and goes on.
+/// A life in which calls fail after some steps, for a while. Afterwards everything opens, is whole and continues.
 pub(crate) fn live_badly(dir: &Path, seed: u64, steps: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let marks = &Marks::open(dir);

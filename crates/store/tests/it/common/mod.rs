@@ -52,7 +52,7 @@ pub(crate) fn all(snapshot: &Snapshot, family: Family) -> Vec<(Vec<u8>, Vec<u8>)
     collect(snapshot.cursor(family, scrinium_store::KeyRange::ALL, scrinium_store::Direction::Forward))
 }
 
-/// So many bytes, a multiple of eight, that do not compress.
+/// This many bytes, a multiple of eight, that do not compress.
 pub(crate) fn noise(seed: u32, bytes: usize) -> Vec<u8> {
     let mut state = u64::from(seed) + 1;
     let mut noise = vec![0; bytes];

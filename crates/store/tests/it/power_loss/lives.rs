@@ -100,7 +100,7 @@ impl Life<'_> {
         Some(())
     }
 
-    /// A store that refuses writes goes on reading. One that failed stays so.
+    /// A store that refuses writes keeps reading. One that failed stays so.
     fn look_after_failure(&self, writer: u64) {
         self.store.get(Family::Point, &key(&[writer])).unwrap();
         if let Err(StoreError::Failed { .. }) = self.store.check_writable() {

@@ -19,7 +19,7 @@ use crate::{DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 /// A few hundred entries of the views below.
 const LIMIT_BYTES: usize = 50_000;
 
-/// Several times as many as fit into that memory, and more where tests are to be long. Progress is told after
+/// Several times as many as fit into that memory, and more where tests are to be long. Progress is reported after
 /// every 1,024th.
 fn document_count() -> u64 {
     if std::env::var_os("SCRINIUM_TIMES").is_some() { 12_288 } else { 4_096 }
@@ -114,7 +114,7 @@ fn what_does_not_fit_into_memory_is_sorted_in_files() {
     assert_eq!(contents(&database), expected(|_| {}));
 }
 
-/// Documents change between the crash and the second attempt, on both sides of the place where it goes on.
+/// Documents change between the crash and the second attempt, on both sides of the place where it continues.
 #[test]
 fn a_build_goes_on_where_a_crash_cut_it_off() {
     let change = |database: &Arc<Database>| {
@@ -186,12 +186,12 @@ fn what_a_killed_server_has_left_of_builds_goes_and_what_another_one_works_on_st
     databases.set_rebuild_dir(rebuild.path().into());
     others.set_rebuild_dir(rebuild.path().into());
     let living = spill_some(&other);
-    // What will be gone on with stays.
+    // What will be resumed stays.
     let left = spill_some(&database).path().to_owned();
     databases.remove_left_builds();
     assert!(left.exists() && living.path().exists());
     with_evaluation(&database, |_, workplace| assert!(workplace.is_resumed()));
-    // While another one works in it, it is not gone on with, and not removed.
+    // While another one works in it, it is not resumed, and not removed.
     let working = spill_some(&database);
     with_evaluation(&database, |_, mut workplace| {
         assert!(!workplace.is_resumed() && workplace.path() != left);
