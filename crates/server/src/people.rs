@@ -146,14 +146,14 @@ impl Authenticator for People {
         Box::pin(async move {
             match self.logins.verify(name, password, from).await {
                 Ok(person) => Ok(self.identity(&person, None)),
-                Err(error) => Err(refusal(error)),
+                Err(error) => Err(refusal(&error)),
             }
         })
     }
 
     fn hash<'a>(&'a self, password: &'a str, from: IpAddr) -> Hashing<'a> {
         Box::pin(async move {
-            let hash = self.logins.hash(password, from).await.map_err(refusal)?;
+            let hash = self.logins.hash(password, from).await.map_err(|error| refusal(&error))?;
             Ok(Bytes::copy_from_slice(hash.as_str().as_bytes()))
         })
     }
@@ -230,8 +230,8 @@ impl Authenticator for People {
     }
 }
 
-fn refusal(error: LoginError) -> LoginRefusal {
-    match error {
+fn refusal(error: &LoginError) -> LoginRefusal {
+    match *error {
         LoginError::Refused => LoginRefusal::Wrong,
         LoginError::Locked { retry_after } => LoginRefusal::Locked { retry_after },
         LoginError::Busy { retry_after } => LoginRefusal::Busy { retry_after },

@@ -284,13 +284,16 @@ fn header_bomb() -> Vec<u8> {
     block
 }
 
+/// The frame with this number in a flood of them.
+type FrameOf = fn(u32) -> Vec<u8>;
+
 /// None of these does harm to others; what is too much gets no answer of the page that it asks for.
 #[tokio::test(flavor = "multi_thread")]
 async fn heads_that_swell_are_refused_and_floods_stop_nobody() {
     let server = Server::start().await;
     for _ in 0..20 {
         let bomb = std::iter::once(frame(HEADERS, WHOLE, 1, &header_bomb()));
-        let heard = flood(&server, &[], bomb).await;
+        let heard = Box::pin(flood(&server, &[], bomb)).await;
         assert!(heard.statuses.iter().all(|status| *status != 200), "{heard:?}");
         assert!(!heard.codes.is_empty() || !heard.statuses.is_empty(), "a head of 64 MB is no head");
     }
@@ -299,9 +302,9 @@ async fn heads_that_swell_are_refused_and_floods_stop_nobody() {
         let fields: Vec<(&str, &str)> = (0..110).map(|_| ("cookie-x", long.as_str())).collect();
         frame(HEADERS, WHOLE, stream, &request_with(&fields))
     };
-    let heard = flood(&server, &[], (0..50).map(|number| list(2 * number + 1))).await;
+    let heard = Box::pin(flood(&server, &[], (0..50).map(|number| list(2 * number + 1)))).await;
     assert!(heard.statuses.iter().all(|status| matches!(status, 200 | 400 | 431)), "{heard:?}");
-    let floods: [(&str, fn(u32) -> Vec<u8>); 6] = [
+    let floods: [(&str, FrameOf); 6] = [
         ("empty DATA (CVE-2019-9518)", |number| match number {
             0 => frame(HEADERS, END_HEADERS, 1, GET_UP),
             _ => frame(DATA, 0, 1, &[]),
@@ -317,7 +320,7 @@ async fn heads_that_swell_are_refused_and_floods_stop_nobody() {
         }),
     ];
     for (what, next) in floods {
-        flood(&server, &[], (0..5_000).map(next)).await;
+        Box::pin(flood(&server, &[], (0..5_000).map(next))).await;
         let up = timeout(Duration::from_secs(20), server.ask_as("", "GET", "/_up", ())).await;
         assert_eq!(up.unwrap_or_else(|_| panic!("{what} stop others")).status, 200, "{what}");
     }

@@ -471,8 +471,11 @@ fn variations_of(method: &scrinium_http::MethodRoute, verb: &str) -> Vec<Variati
     variations
 }
 
+/// Method, address with its query, headers and body of a request.
+type VariedRequest = (&'static str, String, Vec<(&'static str, String)>, Value);
+
 /// Requests of all writing routes with all that can be varied of them.
-fn writes_of(database: &str) -> Vec<(&'static str, String, Vec<(&'static str, String)>, Value)> {
+fn writes_of(database: &str) -> Vec<VariedRequest> {
     let mut requests = Vec::new();
     // A manager may hand the database to others: that is no leak.
     for route in scrinium_http::routes().iter().filter(|route| route.path != "/{db}/_acl") {
