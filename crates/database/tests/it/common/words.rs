@@ -20,7 +20,7 @@ impl Words for DatabaseError {
             Self::Query(error) => error.status(),
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => 503,
             Self::Full { .. } => 507,
-            _ => 500,
+            Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. } | Self::Fault(_) => 500,
         }
     }
 
@@ -33,23 +33,36 @@ impl Words for DatabaseError {
             Self::Forbidden { .. } => "forbidden",
             Self::Unauthorized { .. } => "unauthorized",
             Self::Exists { .. } => "file_exists",
-            Self::TooLarge { what: Oversized::Document, .. } => "document_too_large",
-            Self::TooLarge { what: Oversized::Attachment, .. } => "attachment_too_large",
+            Self::TooLarge { what, .. } => match what {
+                Oversized::Request => "too_large",
+                Oversized::Document => "document_too_large",
+                Oversized::Attachment => "attachment_too_large",
+                Oversized::Readers => "too_many_readers",
+                Oversized::LocalDocuments => "too_many_local_documents",
+            },
+            Self::Full { .. } => "insufficient_storage",
+            Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => "service_unavailable",
+            Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. } | Self::Fault(_) => {
+                "internal_server_error"
+            }
             Self::Invalid { input, .. } => match input {
                 InvalidInput::Request => "bad_request",
                 InvalidInput::Query => "query_parse_error",
                 InvalidInput::Design => "compilation_error",
                 InvalidInput::Reducer => "invalid_design_doc",
-                InvalidInput::FolderName => "illegal_folder_name",
-                InvalidInput::DocumentId => "illegal_docid",
-                InvalidInput::Document => "doc_validation",
-                InvalidInput::ScriptFailure => "map_runtime_error",
-                InvalidInput::ScriptTime => "os_process_timeout",
                 InvalidInput::ScriptValue => "invalid_value",
                 InvalidInput::ReduceOverflow => "reduce_overflow_error",
-                _ => "another",
+                InvalidInput::ScriptTime => "os_process_timeout",
+                InvalidInput::ScriptMemory => "InternalError",
+                InvalidInput::ScriptJson => "invalid_json",
+                InvalidInput::ScriptFailure => "map_runtime_error",
+                InvalidInput::DatabaseName => "illegal_database_name",
+                InvalidInput::FolderName => "illegal_folder_name",
+                InvalidInput::FolderCount => "too_many_folders",
+                InvalidInput::Document => "doc_validation",
+                InvalidInput::DocumentId => "illegal_docid",
+                InvalidInput::Stored => "internal_server_error",
             },
-            _ => "internal_server_error",
         }
     }
 }
