@@ -374,7 +374,7 @@ fn lists_are_kept_and_refused_with_reasons() {
     assert_eq!(AccessList::parse(&json).unwrap(), *database.access_list().unwrap().unwrap());
     for (wrong, said) in [
         (json!([]), "must be a JSON object"),
-        (json!({"defaults": {}}), "`defaults` means nothing"),
+        (json!({"defaults": {}}), "`defaults` is unknown"),
         (json!({"default": {"level": "boss"}}), "`level` of `default` must be one of no_access, depositor"),
         (json!({"entries": [{"level": "reader"}]}), "needs a `name`"),
         (json!({"entries": [{"name": "a", "level": "reader", "kind": "server"}]}), "`kind` of `a`"),
