@@ -180,7 +180,7 @@ pub(crate) fn bytes_of(rows: &[Row]) -> usize {
 pub struct Rows {
     /// How many rows the whole view has; `None` where that is not known, or tells of documents that may not be read.
     pub total_rows: Option<u64>,
-    /// How many rows lie before the first, where that is known without counting.
+    /// How many rows lie before the first, where that is known, or takes no long counting.
     pub offset: Option<u64>,
     /// The change that the rows reach up to, if it was asked for.
     pub update_sequence: Option<String>,
@@ -280,19 +280,29 @@ impl Database {
 
     fn list(self: &Arc<Self>, kind: Kind, mut query: RowQuery, access: &Access) -> Result<Rows> {
         let header = self.header()?;
-        let total_rows = self.shows_all(access)?.then_some(header.document_count);
-        // A range of ids is not counted, so the rows before a start key are not known.
-        let offset = (query.keys.is_none() && query.start_key.is_none()).then_some(query.skip);
+        let shows_all = self.shows_all(access)?;
         let update_sequence = query.update_sequence.then(|| self.sequence_text(header.change_number));
         let total_rows = match kind {
-            Kind::All => total_rows,
+            Kind::All => shows_all.then_some(header.document_count),
             Kind::Design => Some(self.count_designs(access)?),
             Kind::Local => None,
         };
-        let source = match query.keys.take() {
-            Some(keys) => Source::Listed(Box::new(ListedRows::new((self, access), kind, &query, keys))),
-            None => Source::Range(Box::new(RangeRows::new((self, access), kind, &query))),
+        let Some(keys) = query.keys.take() else {
+            let rows = RangeRows::new((self, access), kind, &query);
+            let before = match (kind, &query.start_key) {
+                (Kind::Local, _) => None,
+                (_, None) => Some(0),
+                (_, Some(_)) if shows_all => rows.count_before()?,
+                // The count would tell of documents that may not be read.
+                (_, Some(_)) => None,
+            };
+            let offset = before.map(|before| before.saturating_add(query.skip));
+            let offset = offset.map(|offset| total_rows.map_or(offset, |total| offset.min(total)));
+            let source = Source::Range(Box::new(rows));
+            return Ok(Rows { total_rows, offset, update_sequence, reduced: false, source, places: None });
         };
+        let source = Source::Listed(Box::new(ListedRows::new((self, access), kind, &query, keys)));
+        let offset = None;
         Ok(Rows { total_rows, offset, update_sequence, reduced: false, source, places: None })
     }
 }

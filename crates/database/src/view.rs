@@ -309,6 +309,7 @@ impl Database {
         let group = self.readable_group(design, access)?;
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
+        let pending = last.saturating_sub(reached);
         let entries = seen_entries(&group, access)?;
         let updating = group.kept().any(|view| view.index.is_updating());
         let progress = info::progress(self, &group, reached < last || updating);
@@ -337,9 +338,10 @@ impl Database {
                 "collator_versions": [COLLATION_VERSION.to_string()],
                 "signature": signature(&group),
                 "update_seq": reached,
-                "pending_changes": last.saturating_sub(reached),
+                "pending_changes": pending,
                 "progress": progress.percent,
                 "eta_seconds": progress.eta_s,
+                "updates_pending": {"minimum": pending, "preferred": pending, "total": pending},
                 "updater_running": updating,
                 "compact_running": false,
                 "waiting_commit": false,

@@ -57,7 +57,7 @@ impl Directory {
     pub fn open(databases: &Databases) -> Result<Self> {
         let database = match databases.get(DIRECTORY_DATABASE) {
             Err(DatabaseError::NotFound { .. }) => {
-                databases.create(DIRECTORY_DATABASE, &InitialAccess::administrators())?
+                databases.create(DIRECTORY_DATABASE, &InitialAccess::Closed)?
             }
             found => found?,
         };

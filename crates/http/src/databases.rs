@@ -59,8 +59,8 @@ fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
     })
 }
 
-/// `PUT /{db}`, with `?volume=NAME` on a volume; closed to all but administrators and the one who makes it, or with
-/// `?owner=NAME` to all but its owner.
+/// `PUT /{db}`, with `?volume=NAME` on a volume; closed to all but administrators of the server, or with `?owner=NAME` to all
+/// but its owner.
 pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
     check_partitions(&context.query)?;
     let databases = context.state.databases.clone();
@@ -69,7 +69,7 @@ pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
     let volume = context.query.get("volume").map(str::to_owned);
     let access = match context.query.get("owner") {
         Some(owner) => InitialAccess::Owner(owner.to_owned()),
-        None => InitialAccess::Closed { maker: context.identity.name().map(str::to_owned) },
+        None => InitialAccess::Closed,
     };
     let details = match &access {
         InitialAccess::Owner(owner) => Some(json!({"owner": owner})),

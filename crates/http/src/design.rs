@@ -31,6 +31,10 @@ pub(crate) fn unknown_function(context: &Context) -> Result<Response<Body>> {
 /// What is below a database, begins with an underscore and is nothing that we know. CouchDB tells a writer that the id is
 /// reserved, and a reader only that nothing is there.
 pub(crate) fn unknown_special(context: &Context) -> HttpError {
+    if context.database_name().starts_with('_') {
+        // A page of CouchDB's that is not offered, such as `/_node/_local/_system`; no database is called so.
+        return HttpError::not_found("Database does not exist.");
+    }
     let name = context.address.get("special").unwrap_or_default().split('/').next().unwrap_or_default();
     if name == "_temp_view" {
         let reason =

@@ -169,7 +169,7 @@ pub(crate) static ROUTES: &[Route] = &[
     Route {
         path: "/_session",
         methods: &[
-            get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(Ok(session::show(c))))),
+            get(Operation::Other, ANONYMOUS, &["basic"], |c, _| Box::pin(ready(session::show(c)))),
             act("POST", Operation::Other, ANONYMOUS, LINE, &["next"], |c, b| Box::pin(session::open(c, b))),
             act("DELETE", Operation::Other, ANONYMOUS, NOTHING, NONE, |c, _| Box::pin(session::close(c))),
         ],

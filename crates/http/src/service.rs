@@ -58,7 +58,7 @@ pub(crate) async fn answer(
 ) -> std::result::Result<Response<Body>, Infallible> {
     state.counters.requests.add(1);
     let (parts, incoming) = request.into_parts();
-    let method = effective_method(&parts);
+    let (method, is_deletion) = (effective_method(&parts), parts.method == Method::DELETE);
     let version = parts.version;
     let request_id = request_id(&parts.headers).unwrap_or_else(|| state.next_request_id());
     let mut body = RequestBody::new(incoming, Arc::clone(&port), state.clone());
@@ -106,7 +106,10 @@ pub(crate) async fn answer(
     if client.secure {
         headers.insert(STRICT_TRANSPORT_SECURITY, TRANSPORT_SECURITY);
     }
-    keep_private(headers, wanted.is_personal);
+    // No cache keeps what answers DELETE (RFC 9110 §9.3.5), and CouchDB's clients look at the header when a session ends.
+    if !is_deletion {
+        keep_private(headers, wanted.is_personal);
+    }
     Ok(response.map(|body| body.with_guard(in_flight)))
 }
 

@@ -113,14 +113,17 @@ pub(crate) fn insert_cookie(headers: &mut HeaderMap, context: &Context, session:
     }
 }
 
-/// `GET /_session`.
-pub(crate) fn show(context: &Context) -> Response<Body> {
+/// `GET /_session`; with `?basic=true` nobody is asked for a name and a password.
+pub(crate) fn show(context: &Context) -> Result<Response<Body>> {
+    if context.query.is_true("basic") && context.identity.is_anonymous() {
+        return Err(HttpError::unauthorized("Please login."));
+    }
     let mut info = json!({"authentication_handlers": ["cookie", "default"]});
     if let (Some(by), Some(members)) = (context.authenticated_by, info.as_object_mut()) {
         members.insert("authenticated".to_owned(), Value::from(by));
     }
     let user = json!({"name": context.identity.name(), "roles": context.identity.roles()});
-    response::json_value(StatusCode::OK, &json!({"ok": true, "userCtx": user, "info": info}))
+    Ok(response::json_value(StatusCode::OK, &json!({"ok": true, "userCtx": user, "info": info})))
 }
 
 /// `POST /_session`: name and password, as JSON or as a form.

@@ -12,10 +12,13 @@ A workload is a script: what one simulated user does, and how long they think in
 it for many users at once. The language is that of Domino's Server.Load, so that an administrator's script runs as it
 is. This page is made from the program's table of commands and from the workloads that it carries.
 
-<!-- not run: loads a server for minutes -->
 ```sh
 scrinium lab list                     # the workloads
 scrinium lab show N8Mail              # one of them, with what a user does in an hour
+```
+
+<!-- not run: needs a script and a log of yours, and loads a server for minutes -->
+```sh
 scrinium lab check my.script          # what is wrong with a script, by line and word
 scrinium lab load N8Mail --users 200 --set NumMailNotesPerUser=500
 scrinium lab capture operations.log   # a workload made of what a server's users really did

@@ -26,5 +26,5 @@ pub fn open_mail_file(databases: &Databases, person: &Person) -> Result<Arc<Data
 /// Who may do what in a mail database: its owner everything, others nothing.
 #[must_use]
 pub fn mail_file_access(owner: Option<&str>) -> InitialAccess {
-    owner.map_or(InitialAccess::administrators(), |owner| InitialAccess::Owner(owner.to_owned()))
+    owner.map_or(InitialAccess::Closed, |owner| InitialAccess::Owner(owner.to_owned()))
 }

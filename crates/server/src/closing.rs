@@ -68,7 +68,7 @@ fn close(database: &Database, owners: &HashMap<String, String>) -> Result<bool> 
             "a mail.box: everybody may put memos into it, nobody may read them".to_owned(),
         )
     } else if name == DIRECTORY_DATABASE {
-        (InitialAccess::administrators(), "the directory: for administrators".to_owned())
+        (InitialAccess::Closed, "the directory: for administrators".to_owned())
     } else if is_mail_file(name) {
         let owner = owners.get(name).map(String::as_str);
         let whose = owner.map_or_else(

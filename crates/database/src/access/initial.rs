@@ -12,12 +12,8 @@ use crate::keys;
 /// Who may do what in a database that is being made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InitialAccess {
-    /// Server administrators, as in CouchDB 3 (`admin_only`), and the one who makes it, as its manager: by `_security`,
-    /// which says so to CouchDB's clients.
-    Closed {
-        /// Who makes it, if it is not the server itself.
-        maker: Option<String>,
-    },
+    /// Server administrators alone, as in CouchDB 3 (`admin_only`): by `_security`, which says so to CouchDB's clients.
+    Closed,
     /// One person, as its manager, and nobody else.
     Owner(String),
     /// Those whom the list names.
@@ -27,12 +23,6 @@ pub enum InitialAccess {
 }
 
 impl InitialAccess {
-    /// That of a database of the server's own, which nobody but administrators needs.
-    #[must_use]
-    pub const fn administrators() -> Self {
-        Self::Closed { maker: None }
-    }
-
     /// That of a database into which everybody who has logged in puts documents, and which nobody reads.
     #[must_use]
     pub fn depositors() -> Self {
@@ -44,7 +34,7 @@ impl InitialAccess {
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Self::Owner(owner) => check_owner(owner),
-            Self::Closed { .. } | Self::List(_) | Self::Everybody => Ok(()),
+            Self::Closed | Self::List(_) | Self::Everybody => Ok(()),
         }
     }
 
@@ -54,7 +44,7 @@ impl InitialAccess {
         match self {
             Self::Owner(owner) => Some(AccessList::of_owner(owner)),
             Self::List(list) => Some(list.clone()),
-            Self::Closed { .. } | Self::Everybody => None,
+            Self::Closed | Self::Everybody => None,
         }
     }
 
@@ -62,13 +52,8 @@ impl InitialAccess {
     #[must_use]
     pub fn security(&self) -> Option<Value> {
         match self {
-            Self::Closed { maker } => {
-                let names: Vec<&String> = maker.iter().collect();
-                Some(json!({
-                    "admins": {"names": names, "roles": ["_admin"]},
-                    "members": {"names": [], "roles": ["_admin"]},
-                }))
-            }
+            // Without `names`, as CouchDB has it: clients take an empty list for one that somebody wrote.
+            Self::Closed => Some(json!({"admins": {"roles": ["_admin"]}, "members": {"roles": ["_admin"]}})),
             Self::Owner(_) | Self::List(_) | Self::Everybody => None,
         }
     }

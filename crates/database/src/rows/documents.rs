@@ -17,6 +17,9 @@ use crate::leaf::Leaf;
 use crate::local::LocalSpace;
 use crate::read::{ReadOptions, Renderer};
 
+/// Records looked at to tell how many documents lie before the first row: a few, since nearly nobody wants to know.
+const MOST_COUNTED: usize = 200;
+
 /// Which documents are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -198,6 +201,27 @@ impl RangeRows {
         let direction = if query.descending { Direction::Backward } else { Direction::Forward };
         let (from, to) = (from.clamp(first.clone(), last.clone()), to.clamp(first, last));
         Self { source, from, to, direction, skip: query.skip, left: query.limit.unwrap_or(u64::MAX) }
+    }
+
+    /// How many documents lie before the first row, in the direction of reading; `None`: many, or one of them is damaged.
+    pub(super) fn count_before(&self) -> Result<Option<u64>> {
+        let (first, last) = self.source.range();
+        let (from, to) = match self.direction {
+            Direction::Forward => (&first, &self.from),
+            Direction::Backward => (&self.to, &last),
+        };
+        if from >= to {
+            return Ok(Some(0));
+        }
+        let range = KeyRange { from, to: Some(to) };
+        let mut cursor = self.source.snapshot.cursor(Family::Point, range, self.direction);
+        let mut counted = 0;
+        for _ in 0..MOST_COUNTED {
+            let Some((_, stored)) = cursor.next()? else { return Ok(Some(counted)) };
+            let Some(head) = Head::decode(stored) else { return Ok(None) };
+            counted += u64::from(head.tree.winner().is_some_and(|winner| !winner.deleted));
+        }
+        Ok(cursor.next()?.is_none().then_some(counted))
     }
 
     pub(super) fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {

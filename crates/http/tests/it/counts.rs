@@ -46,6 +46,7 @@ async fn numbers(server: &Server, database: &str, name: &str) -> Value {
         told
     };
     let listed = get("/_all_docs").await;
+    let later = get("/_all_docs?startkey=%22h9%22").await;
     let named = post("/_all_docs", json!({"keys": ["h0", "g0", "o0", "none"]})).await;
     let view = get("/_design/d/_view/n?reduce=false").await;
     let sum = get("/_design/d/_view/n").await;
@@ -63,7 +64,7 @@ async fn numbers(server: &Server, database: &str, name: &str) -> Value {
     let first = get("/_changes?limit=1").await;
     json!({
         "info": of(&info, &["doc_count", "doc_del_count", "sizes", "purge_seq"]),
-        "listed": rows(&listed), "named": rows(&named), "view": rows(&view), "sum": sum["rows"],
+        "listed": rows(&listed), "later": rows(&later), "named": rows(&named), "view": rows(&view), "sum": sum["rows"],
         "folder": rows(&folder), "folders": of(&folders, &["total", "unread"]),
         "members": members["total"], "unread": unread, "find": found, "walked": walked,
         "index": of(&index, &["entries", "sizes", "errors"]),
@@ -81,6 +82,7 @@ async fn numbers_do_not_tell_how_many_documents_are_hidden() {
     // What bob sees is counted as if there were nothing else.
     assert_eq!(few["info"], json!([null, null, null, null]));
     assert_eq!(few["listed"], json!([null, 0, 5]));
+    assert_eq!(few["later"].as_array().unwrap()[..2], [json!(null), json!(null)]);
     assert_eq!((&few["view"], &few["sum"][0]["value"]), (&json!([3, 0, 3]), &json!(6)));
     assert_eq!((&few["folder"], &few["folders"]), (&json!([3, 0, 3]), &json!([null, null])));
     assert_eq!(few["unread"], json!({"database": null, "folders": null}));

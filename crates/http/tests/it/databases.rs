@@ -157,6 +157,15 @@ async fn the_server_describes_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_not_offered_is_not_taken_for_a_local_document() {
+    let server = Server::start().await;
+    for path in ["/_node/_local", "/_node/_local/_system", "/_node/_local/_stats/couchdb", "/_scheduler/jobs"]
+    {
+        server.ask("GET", path, ()).await.expect_error(404, "not_found", "Database does not exist.");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_partitioned_database_is_not_made_as_another_one() {
     let server = Server::start().await;
     server.ask("PUT", "/db?partitioned=true", ()).await.expect_error(

@@ -135,6 +135,8 @@ async fn answers_say_how_they_may_be_kept_and_shown() {
         .await
         .expect(200);
     assert_eq!(opened.header("cache-control"), Some("no-store"));
+    let closed = server.ask_as("ada", "DELETE", "/_session", ()).await.expect(200);
+    assert_eq!(closed.header("cache-control"), Some("must-revalidate"));
 }
 
 /// A frame of HTTP/2 (RFC 9113 §4.1).

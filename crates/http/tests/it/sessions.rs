@@ -62,16 +62,19 @@ async fn nobody_reads_without_saying_who_they_are() {
     wrong.expect_error(401, "unauthorized", NOT_KNOWN);
     let broken = server.ask_as("", "GET", "/db", [("authorization", "Basic %%%")]).await;
     assert_eq!(broken.status, StatusCode::UNAUTHORIZED);
+    // A page that has a browser ask for the password.
+    server.ask_as("", "GET", "/_session", ()).await.expect(200);
+    let asked = server.ask_as("", "GET", "/_session?basic=true", ()).await;
+    asked.expect_error(401, "unauthorized", "Please login.");
+    server.ask("GET", "/_session?basic=true", ()).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_databases_security_is_kept() {
     let server = Server::start().await;
     server.fill("db", &[json!({"_id": "a"})]).await;
-    // Closed as it is made, to all but administrators and the one who makes it.
-    let closed = json!({
-        "admins": {"names": ["admin"], "roles": ["_admin"]}, "members": {"names": [], "roles": ["_admin"]}
-    });
+    // Closed as it is made, to all but administrators of the server, in CouchDB's words.
+    let closed = json!({"admins": {"roles": ["_admin"]}, "members": {"roles": ["_admin"]}});
     assert_eq!(server.ask("GET", "/db/_security", ()).await.expect(200).json(), closed);
     server.ask_as("ada", "GET", "/db/a", ()).await.expect(404);
     server.ask_as("ada", "PUT", "/db/c", json!({})).await.expect(404);

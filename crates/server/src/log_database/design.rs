@@ -51,7 +51,7 @@ impl PrepareError {
 /// [`PrepareError`]; nothing of somebody else's is changed.
 pub(super) fn prepare(databases: &Databases, name: &str) -> Result<Arc<Database>, PrepareError> {
     let database = match databases.get(name) {
-        Err(DatabaseError::NotFound { .. }) => databases.create(name, &InitialAccess::administrators())?,
+        Err(DatabaseError::NotFound { .. }) => databases.create(name, &InitialAccess::Closed)?,
         found => found?,
     };
     let design = match database.read(DESIGN_ID, &ReadOptions::default(), &KEEPER) {
