@@ -163,7 +163,9 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "w" => &["1"],
         "partitioned" => &["true", "x"],
         "revs" | "revs_info" | "conflicts" | "deleted_conflicts" | "local_seq" | "latest" | "attachments"
-        | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" => &["true"],
+        | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" | "basic" => {
+            &["true"]
+        }
         other => panic!("the matrix does not know what the parameter {other} may be"),
     }
 }

@@ -27,8 +27,8 @@ backup.targets = ["/backups/mail"]
 attachment.store = "file:///mnt/attachments"
 "#;
 
-/// What a shell has to be told before: the password that curl would ask for, and that a server in the foreground is a second one,
-/// which is looked at and ended.
+/// What a shell has to be told before: the password that curl would ask for, and what commands load, and that a server in the
+/// foreground is a second one, which is looked at and ended.
 const PREPARE: &str = r#"
 set -euo pipefail
 trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT
@@ -42,12 +42,22 @@ curl() {
 }
 scrinium() {
   if [ "$1" != serve ]; then
-    command scrinium "$@"
+    command scrinium "$@" || return
+    [[ "$*" != "console load "* ]] || at_rest
   elif [ "$BASHPID" != $$ ]; then
     exec scrinium "$@"
   else
     second "$@"
   fi
+}
+# What a command loads comes to its end before the next one, as people wait for it: two at once may be refused.
+at_rest() {
+  for _ in $(seq 300); do
+    if command scrinium console "show tasks" | grep -q "No task is running"; then return; fi
+    sleep 0.1
+  done
+  echo "a task does not end" >&2
+  return 1
 }
 second() (
   export SCRINIUM_HTTP__LISTEN=127.0.0.1:$SECOND_PORT
