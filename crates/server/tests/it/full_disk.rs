@@ -189,7 +189,7 @@ fn refuses_writes(client: &mut Client) {
     refused(|| {
         let mut file = vec![0; 300_000];
         rand::rng().fill_bytes(&mut file);
-        client.ask("PUT", &format!("/mail.box/{}/file", new_id("file")), "text/plain", &file).unwrap()
+        client.ask("PUT", &format!("/db/{}/file", new_id("file")), "text/plain", &file).unwrap()
     });
 }
 
