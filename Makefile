@@ -15,7 +15,8 @@ ready:
 	@scripts/ready
 
 build: ready ## The server, optimised: target/release/scrinium
-	@cargo build --release -p scrinium-server
+	@# Nothing of .cargo/config.toml: the program finds its library beside itself, not in the folder of who built it.
+	@CARGO_ENCODED_RUSTFLAGS= cargo build --release -p scrinium-server
 	@library=$$(sed -n 's/^ROCKSDB_LIB_DIR = "\(.*\)"$$/\1/p' .cargo/config.toml); \
 	  [ ! -e "$$library/librocksdb.so" ] || cp --update "$$library/librocksdb.so" $${CARGO_TARGET_DIR:-target}/release/
 

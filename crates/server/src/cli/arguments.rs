@@ -150,10 +150,10 @@ pub struct DemoArguments {
     #[arg(long, value_name = "PATH")]
     pub mail: Option<PathBuf>,
     /// How long the people work, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(5..=86_400))]
     pub seconds: u32,
     /// Divide all think times by this
-    #[arg(long, value_name = "K", default_value_t = 60)]
+    #[arg(long, value_name = "K", default_value_t = 120)]
     pub speedup: u32,
 }
 
