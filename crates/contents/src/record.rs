@@ -47,7 +47,7 @@ pub enum Placement {
 /// Which object a content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectPlace {
-    /// The number of the place, [`crate::places`].
+    /// The number of the place, see `places`.
     pub place: u32,
     /// The number of the upload, which is a part of the object's name.
     pub upload: u64,

@@ -8,7 +8,7 @@ use crate::{Cause, Sequence};
 
 /// Takes durable records, in order, before they are answered.
 pub trait Apply: Send + 'static {
-    /// Why it could not be done. Commits are answered with it as the source of [`LogError::Failed`].
+    /// Why it could not be done. Commits are answered with it as the source of [`LogError::Failed`](crate::LogError::Failed).
     type Error: std::error::Error + Send + Sync + 'static;
 
     /// Applies a group; `first` is the number of its first record.
