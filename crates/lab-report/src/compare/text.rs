@@ -1,13 +1,7 @@
 //! A comparison as text: for a terminal, as Markdown, as CSV.
 
 use super::{Comparison, Metric};
-use crate::experiment::{Spread, Unit, factor, shown};
-
-fn value(spread: Option<&Spread>, unit: Unit) -> String {
-    let Some(spread) = spread else { return "\u{2013}".to_owned() };
-    let (mean, low, high) = (shown(spread.mean, unit), shown(spread.low, unit), shown(spread.high, unit));
-    if spread.runs < 2 || low == high { mean } else { format!("{mean} ({low}\u{2013}{high})") }
-}
+use crate::experiment::{factor, spread_numbers, value};
 
 /// The row of a value: each side, and what the others are of the first.
 pub(super) fn row(metric: &Metric) -> Vec<String> {
@@ -120,14 +114,7 @@ pub(super) fn csv(comparison: &Comparison) -> String {
         let unit = serde_json::to_string(&metric.unit).unwrap_or_default();
         let mut line = vec![quoted(&metric.title), unit];
         for spread in &metric.values {
-            let number = |of: fn(&Spread) -> f64| {
-                spread.as_ref().map(|spread| of(spread).to_string()).unwrap_or_default()
-            };
-            line.extend([
-                number(|spread| spread.mean),
-                number(|spread| spread.low),
-                number(|spread| spread.high),
-            ]);
+            line.extend(spread_numbers(spread.as_ref()));
         }
         text.push_str(&(line.join(",") + "\n"));
     }

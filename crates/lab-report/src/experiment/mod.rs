@@ -19,6 +19,7 @@ pub use objective::ObjectivePart;
 pub(crate) use page::cell;
 pub use search::SearchPoint;
 pub use text::{cell_count, terminal_text};
+pub(crate) use text::{spread_numbers, value};
 
 impl ExperimentReport {
     /// Says in sentences what the numbers show, in the place of what was said before.

@@ -12,7 +12,7 @@ use crate::files::write_all;
 use crate::numbers::{bytes, time};
 
 /// A value with what its runs differed by, where that can be seen.
-pub(super) fn value(spread: Option<&Spread>, unit: Unit) -> String {
+pub(crate) fn value(spread: Option<&Spread>, unit: Unit) -> String {
     let Some(spread) = spread else { return "\u{2013}".to_owned() };
     let mean = shown(spread.mean, unit);
     let (low, high) = (shown(spread.low, unit), shown(spread.high, unit));
@@ -192,6 +192,13 @@ fn markdown_table(text: &mut String, heads: &[String], rows: &[Vec<String>]) {
     }
 }
 
+/// Mean, lowest and highest of a value in a CSV file; empty where there is none.
+pub(crate) fn spread_numbers(spread: Option<&Spread>) -> [String; 3] {
+    spread
+        .map(|spread| [spread.mean, spread.low, spread.high].map(|number| number.to_string()))
+        .unwrap_or_default()
+}
+
 /// As CSV: a line for each cell, with mean, lowest and highest of each column.
 pub(super) fn csv(report: &ExperimentReport) -> String {
     let quoted = |text: &str| {
@@ -212,14 +219,7 @@ pub(super) fn csv(report: &ExperimentReport) -> String {
     for cell in &report.cells {
         let mut line: Vec<String> = cell.labels.iter().map(|label| quoted(label)).collect();
         for spread in &cell.values {
-            let number = |of: fn(&Spread) -> f64| {
-                spread.as_ref().map(|spread| of(spread).to_string()).unwrap_or_default()
-            };
-            line.extend([
-                number(|spread| spread.mean),
-                number(|spread| spread.low),
-                number(|spread| spread.high),
-            ]);
+            line.extend(spread_numbers(spread.as_ref()));
         }
         let runs = cell.values.iter().flatten().map(|spread| spread.runs).max().unwrap_or(0);
         line.push(runs.to_string());

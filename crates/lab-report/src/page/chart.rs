@@ -45,16 +45,21 @@ pub(crate) struct Chart<'a> {
 
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
+/// What `draw` draws, as an `<svg>` element without a size of its own.
+pub(crate) fn drawn(draw: impl FnOnce(&Area<'_>) -> Result<(), ReportError>) -> Result<String, ReportError> {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
+        draw(&area)?;
+        area.present().map_err(undrawable)?;
+    }
+    Ok(with_style_variables(&svg))
+}
+
 impl Chart<'_> {
     /// The chart as an `<svg>` element without a size of its own.
     pub(crate) fn svg(&self) -> Result<String, ReportError> {
-        let mut svg = String::new();
-        {
-            let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-            self.draw(&area)?;
-            area.present().map_err(undrawable)?;
-        }
-        Ok(with_style_variables(&svg))
+        drawn(|area| self.draw(area))
     }
 
     fn draw(&self, area: &Area<'_>) -> Result<(), ReportError> {
@@ -173,7 +178,7 @@ pub(crate) fn series_variable(index: usize) -> String {
     format!("--series-{}", index + 1)
 }
 
-pub(crate) fn with_style_variables(svg: &str) -> String {
+fn with_style_variables(svg: &str) -> String {
     let hex = |colour: RGBColor| format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2);
     let mut svg = svg.replacen(
         &format!("<svg width=\"{WIDTH}\" height=\"{HEIGHT}\""),

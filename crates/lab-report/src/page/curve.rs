@@ -2,9 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::chart::{
-    AXIS, Area, GRID, HEIGHT, INK, SERIES, WIDTH, round_up, undrawable, whole_steps, with_style_variables,
-};
+use super::chart::{AXIS, Area, GRID, INK, SERIES, drawn, round_up, undrawable, whole_steps};
 use crate::error::ReportError;
 
 /// A point: where, and between what its runs were.
@@ -103,13 +101,7 @@ impl Curves<'_> {
     /// # Errors
     /// [`ReportError::Chart`] when it cannot be drawn.
     pub fn svg(&self) -> Result<String, ReportError> {
-        let mut svg = String::new();
-        {
-            let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-            self.draw(&area)?;
-            area.present().map_err(undrawable)?;
-        }
-        Ok(with_style_variables(&svg))
+        drawn(|area| self.draw(area))
     }
 
     fn draw(&self, area: &Area<'_>) -> Result<(), ReportError> {
