@@ -30,29 +30,23 @@ const NESTING_MAX: usize = json::NESTING_MAX + 2;
 pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
     let received = body.receive(context, ContentSeparator::of_documents()).await?;
-    let (open, editor, most) =
-        (context.opener(), context.identity.shared_name(), context.entry.limits.elements);
+    let (editor, most) = (context.identity.shared_name(), context.entry.limits.elements);
     let (folders, read_by) = (write::folders(context), write::read_by(context)?);
     let incoming = match passwords::may_come(context) {
         true => Incoming::Parsed(with_hashes(context, received).await?),
         false => Incoming::Whole(received),
     };
-    let thread = context.account.thread().await;
-    let admission = context.state.workers.admit().await?;
-    let (submitted, mode) = admission
-        .run(move || {
-            let _thread = thread;
-            let database = open()?;
-            let Brought { documents, mode, all_or_nothing } = incoming.parse(most)?;
-            if all_or_nothing {
-                let refused = documents.into_iter().map(|document| Submitted::Undone { document });
-                return Ok((refused.collect(), mode));
-            }
-            let is_designer = database.level() >= Level::Designer;
-            let manner = Manner { mode, is_designer, editor, folders, read_by };
-            Ok::<_, HttpError>((submit(&database, documents, &manner)?, mode))
-        })
-        .await??;
+    let work = move |database: Opened| {
+        let Brought { documents, mode, all_or_nothing } = incoming.parse(most)?;
+        if all_or_nothing {
+            let refused = documents.into_iter().map(|document| Submitted::Undone { document });
+            return Ok::<_, HttpError>((refused.collect(), mode));
+        }
+        let is_designer = database.level() >= Level::Designer;
+        let manner = Manner { mode, is_designer, editor, folders, read_by };
+        Ok((submit(&database, documents, &manner)?, mode))
+    };
+    let (admission, (submitted, mode)) = context.admitted(work).await?;
     let undone = submitted.iter().any(|part| matches!(part, Submitted::Undone { .. }));
     let mut text = JsonWriter::with_capacity(64);
     text.literal("[");

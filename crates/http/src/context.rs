@@ -8,6 +8,7 @@ use http::header::{CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION}
 use http::{HeaderMap, HeaderName, Method};
 use parking_lot::Mutex;
 use scrinium_accounting::Account;
+use scrinium_worker::Admission;
 
 use crate::access::{self, Opened};
 use crate::authority::Identity;
@@ -59,17 +60,26 @@ impl Context {
         &self,
         work: impl FnOnce(Opened) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.admitted(work).await.map(|(_, done)| done)
+    }
+
+    /// The same for a transaction that goes on behind `work`: it stays admitted until the admission is dropped.
+    pub(crate) async fn admitted<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Opened) -> Result<T> + Send + 'static,
+    ) -> Result<(Admission, T)> {
         let open = self.opener();
         let asked = Instant::now();
-        // Given back by the work itself, which continues when the client has left.
+        // Nobody has all threads. Given back by the work itself, which continues when the client has left.
         let thread = self.account.thread().await;
+        let admission = self.state.workers.admit().await?;
         let work = move || {
             let _thread = thread;
-            Ok((asked.elapsed(), work(open()?)?))
+            Ok::<_, HttpError>((asked.elapsed(), work(open()?)?))
         };
-        let (waited, done) = self.state.run(work).await?;
+        let (waited, done) = admission.run(work).await??;
         self.note_wait(waited);
-        Ok(done)
+        Ok((admission, done))
     }
 
     /// What opens the request's database, with the level that the table of routes declares. Blocks.
@@ -111,7 +121,7 @@ impl Context {
     }
 
     /// Counts a wait for a place in the worker pool.
-    pub(crate) fn note_wait(&self, waited: Duration) {
+    fn note_wait(&self, waited: Duration) {
         let microseconds = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self.waited_us.fetch_add(microseconds, Ordering::Relaxed);
     }

@@ -1,7 +1,6 @@
 //! Writing one document: PUT, POST, DELETE, and `_local` documents.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -154,17 +153,7 @@ pub(crate) async fn submit_all<T: Send + 'static>(
     context: &Context,
     update: impl FnOnce(&Opened) -> Result<Update<T>> + Send + 'static,
 ) -> Result<Vec<scrinium_database::Result<T>>> {
-    let open = context.opener();
-    let asked = Instant::now();
-    // As who reads: nobody has all threads by what they write.
-    let thread = context.account.thread().await;
-    let admission = context.state.workers.admit().await?;
-    let work = move || {
-        let _thread = thread;
-        Ok::<_, HttpError>((asked.elapsed(), update(&open()?)?))
-    };
-    let (waited, submitted) = admission.run(work).await??;
-    context.note_wait(waited);
+    let (admission, submitted) = context.admitted(move |database| update(&database)).await?;
     let results = submitted.durable().await?;
     drop(admission);
     Ok(results)
