@@ -79,15 +79,14 @@ pub(super) async fn run<D: Driver>(
     plan: &Plan,
     people: &[Person],
     server_pids: &[u32],
-    mut hands: Hands,
+    hands: Hands,
     progress: &Progress,
 ) -> RunData {
     let mut server = ProcessMeter::of(server_pids);
     let idle = server.as_mut().and_then(ProcessMeter::read).map(|usage| usage.resident_bytes);
     let counts = CountsMeter::start(Arc::clone(driver)).await;
     let begin = Instant::now() + hands.lead();
-    hands.begin(driver, people, Share::WHOLE, begin, plan.ramp_up_times().0);
-    let run = Run {
+    let mut run = Run {
         plan,
         server,
         counts,
@@ -112,6 +111,11 @@ pub(super) async fn run<D: Driver>(
             drivers: Vec::new(),
         },
     };
+    if !plan.is_endless() {
+        // There is no time in which all are at work: everything counts, and is counted before the first user begins.
+        run.order_hold(begin);
+    }
+    run.hands.begin(driver, people, Share::WHOLE, begin, plan.ramp_up_times().0);
     run.through(progress).await
 }
 
@@ -151,10 +155,6 @@ impl Run<'_> {
 
     async fn ramp_up_and_hold(&mut self, progress: &Progress) {
         let longest = self.plan.ramp_up_times().1;
-        if !self.plan.is_endless() {
-            // There is no time in which all are at work: everything counts.
-            self.order_hold(self.begin);
-        }
         tokio::time::sleep_until(self.begin.into()).await;
         if self.hold.is_some() {
             self.phase = Phase::Hold;
