@@ -199,24 +199,10 @@ impl ParsedEdit {
         if edit.attachments_only {
             return edit.prepare_attachments_only(given, (database, access));
         }
-        let beside = Beside { folders: edit.folders, editor: edit.editor, read_by: edit.read_by };
         let contents = &database.common.contents;
         let options = &database.common.options();
-        if let Some(guard) = database.common.guard(database.name()) {
-            let id = edit.id.as_deref().or(parsed.id.as_deref());
-            let named = (edit.revision.clone(), id);
-            let mut submission = submission((database, access, mode), named, &edit.json)?;
-            submission.hash = match &edit.secret {
-                Secret::Set(hash) => Some(hash.clone()),
-                Secret::Keep | Secret::Remove => None,
-            };
-            let (json, secret) = guarded(guard.as_ref(), submission)?;
-            edit.json = json;
-            if secret != Secret::Keep {
-                edit.secret = secret;
-            }
-            parsed = parse_document(&edit.json, &limits(options))?;
-        }
+        edit.ask_guard(&mut parsed, mode, (database, access))?;
+        let beside = Beside { folders: edit.folders, editor: edit.editor, read_by: edit.read_by };
         // A list that cannot be read keeps out all but administrators, and what they write is checked as under any list.
         if !matches!(database.access_list(), Ok(None)) {
             check_names(&scrinium_document::Fields::decode(parsed.fields.as_bytes())?)?;
@@ -264,6 +250,31 @@ impl ParsedEdit {
 }
 
 impl Edit {
+    /// Asks the database's guard, if it has one, what of this may be written.
+    fn ask_guard(
+        &mut self,
+        parsed: &mut ParsedDocument,
+        mode: EditMode,
+        (database, access): (&Database, &Access),
+    ) -> Result<()> {
+        if let Some(guard) = database.common.guard(database.name()) {
+            let id = self.id.as_deref().or(parsed.id.as_deref());
+            let named = (self.revision.clone(), id);
+            let mut submission = submission((database, access, mode), named, &self.json)?;
+            submission.hash = match &self.secret {
+                Secret::Set(hash) => Some(hash.clone()),
+                Secret::Keep | Secret::Remove => None,
+            };
+            let (json, secret) = guarded(guard.as_ref(), submission)?;
+            self.json = json;
+            if secret != Secret::Keep {
+                self.secret = secret;
+            }
+            *parsed = parse_document(&self.json, &limits(&database.common.options()))?;
+        }
+        Ok(())
+    }
+
     /// An edit of attachments alone, of a document that is otherwise left as it is.
     fn prepare_attachments_only(
         self,

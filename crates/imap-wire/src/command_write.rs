@@ -48,6 +48,7 @@ impl Command {
     }
 
     /// Commands that have no form with UIDs. Says whether it is one.
+    #[allow(clippy::too_many_lines, reason = "one arm a command")]
     fn write_simple(&self, names: NameEncoding, out: &mut Vec<Value>) -> bool {
         let mailbox = |name: &MailboxName| mailbox(name, names);
         let server =

@@ -35,6 +35,7 @@ impl Response {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "one arm a response")]
     pub(crate) fn write_values(&self, names: NameEncoding, out: &mut Vec<Value>) {
         let word = |text: &str| Value::atom(text);
         let number = |number: u64| Value::atom(number.to_string());
@@ -155,6 +156,7 @@ fn numbered(number: u64, arguments: &mut Arguments<'_>) -> Outcome<Response> {
     })
 }
 
+#[allow(clippy::too_many_lines, reason = "one arm a response")]
 fn named(word: &str, arguments: &mut Arguments<'_>) -> Outcome<Option<Response>> {
     Ok(Some(match word {
         "CAPABILITY" => Response::Capability(words(arguments)?),

@@ -184,6 +184,7 @@ impl Operation {
     ];
 
     /// The script's command.
+    #[allow(clippy::too_many_lines, reason = "one line an operation")]
     #[must_use]
     pub fn command(self) -> &'static str {
         match self {
@@ -262,6 +263,7 @@ impl Operation {
 
     /// The name under which Domino's server counts such a transaction; for protocols next to documents, the protocol and
     /// what it calls it.
+    #[allow(clippy::too_many_lines, reason = "one line an operation")]
     #[must_use]
     pub fn transaction(self) -> &'static str {
         match self {

@@ -12,6 +12,7 @@ mod clock;
 pub mod closing;
 mod crates;
 mod files;
+mod functions;
 mod json;
 mod map;
 pub mod parts;
@@ -73,6 +74,9 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for file in &files {
         text::check(file, &mut findings);
+        if file.has_extension("rs") {
+            functions::check(file, &mut findings);
+        }
     }
     files::check_names(&files, &mut findings);
     text::check_links(root, &files, &mut findings);

@@ -4,9 +4,6 @@ use std::path::Path;
 
 use crate::{File, Finding};
 
-/// A file is one idea.
-const LINES_LIMIT: usize = 600;
-
 /// Written in halves, so that this file passes.
 const LEFTOVERS: [&str; 6] = [
     concat!("TO", "DO"),
@@ -21,12 +18,6 @@ const LEFTOVERS: [&str; 6] = [
 pub(crate) fn check(file: &File, findings: &mut Vec<Finding>) {
     let code = ["rs", "ts", "tsx", "sh"].iter().any(|extension| file.has_extension(extension));
     let script = file.text.starts_with("#!");
-    if file.has_extension("rs") {
-        let lines = file.text.lines().count();
-        if lines > LINES_LIMIT {
-            findings.push(file.finding(0, format!("{lines} lines; a file has at most {LINES_LIMIT}")));
-        }
-    }
     let strict = if file.text.starts_with("#!/bin/sh") { "set -eu" } else { "set -euo pipefail" };
     if script && !file.text.lines().any(|line| line == strict) {
         findings.push(file.finding(1, format!("a script begins with {strict}")));

@@ -174,6 +174,7 @@ fn membership(world: &World, id: &str) -> (Vec<u8>, Membership) {
     (key, membership)
 }
 
+#[allow(clippy::too_many_lines, reason = "one entry a kind of damage")]
 fn injections() -> Vec<Injection> {
     use FindingKind as K;
     vec![

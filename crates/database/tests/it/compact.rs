@@ -433,6 +433,29 @@ fn an_update_that_read_a_tombstone_before_it_was_purged_builds_on_nothing() {
     assert_eq!(feed.len() as u64, there);
 }
 
+/// Told to wait before it begins, then to go on; another one is stopped instead.
+fn a_compaction_pauses_and_stops(databases: &Databases, tasks: &Tasks, number: u32) {
+    databases.io_limits().set_rate(IoClass::Compact, 1 << 20);
+    std::thread::scope(|scope| {
+        let compacting = scope.spawn(move || databases.compact("a", &CompactOrder::default()).unwrap());
+        let status = loop {
+            if let Some(status) = tasks.running().into_iter().find(|task| task.done > 0) {
+                break status;
+            }
+        };
+        assert_eq!((status.kind.as_str(), status.database.as_deref()), ("database_compaction", Some("a")));
+        assert!(databases.is_compacting(number));
+        assert!(databases.compact("a", &CompactOrder::default()).unwrap().skipped, "it is under way");
+        tasks.pause(status.id, true).unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+        let done = tasks.running()[0].done;
+        std::thread::sleep(Duration::from_millis(150));
+        assert_eq!(tasks.running()[0].done, done, "it waits");
+        assert!(tasks.cancel(status.id));
+        assert!(compacting.join().unwrap().stopped);
+    });
+}
+
 #[test]
 fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
     let server = Server::quick();
@@ -474,31 +497,12 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
     }
     let before = database.sizes().unwrap();
     assert!(before.garbage_percent() > 40, "{before:?}");
+
     let order = CompactOrder { least_garbage_percent: 99, ..CompactOrder::default() };
     assert!(server.databases.compact("a", &order).unwrap().skipped);
     assert_eq!(server.databases.with_garbage(100).unwrap(), Vec::<String>::new());
 
-    // Told to wait before it begins, then to go on; another one is stopped instead.
-    server.databases.io_limits().set_rate(IoClass::Compact, 1 << 20);
-    std::thread::scope(|scope| {
-        let databases = &server.databases;
-        let compacting = scope.spawn(move || databases.compact("a", &CompactOrder::default()).unwrap());
-        let status = loop {
-            if let Some(status) = tasks.running().into_iter().find(|task| task.done > 0) {
-                break status;
-            }
-        };
-        assert_eq!((status.kind.as_str(), status.database.as_deref()), ("database_compaction", Some("a")));
-        assert!(databases.is_compacting(database.number()));
-        assert!(databases.compact("a", &CompactOrder::default()).unwrap().skipped, "it is under way");
-        tasks.pause(status.id, true).unwrap();
-        std::thread::sleep(Duration::from_millis(150));
-        let done = tasks.running()[0].done;
-        std::thread::sleep(Duration::from_millis(150));
-        assert_eq!(tasks.running()[0].done, done, "it waits");
-        assert!(tasks.cancel(status.id));
-        assert!(compacting.join().unwrap().stopped);
-    });
+    a_compaction_pauses_and_stops(&server.databases, &tasks, database.number());
     server.databases.io_limits().set_rate(IoClass::Compact, 0);
     let compacted = server.databases.compact("a", &CompactOrder::default()).unwrap();
     let after = compacted.after;

@@ -44,6 +44,7 @@ fn run(source: &str) -> Result<(), TestCaseError> {
 }
 
 /// Pieces that make most of the language when they are strewn together.
+#[allow(clippy::too_many_lines, reason = "a list")]
 fn pieces() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
         "Form",
@@ -131,6 +132,7 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 /// Expressions that are well formed, so that evaluation is reached.
+#[allow(clippy::too_many_lines, reason = "a list")]
 fn expressions() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "Form",

@@ -32,59 +32,64 @@ fn told(answer: &Answer, id: &str) -> String {
     format!("{} {headers:#?} {}", answer.status, answer.text()).replace(id, "ID")
 }
 
+/// Everything that one asks of the document `ID`.
+fn requests() -> Vec<(&'static str, String, Value)> {
+    let rev = format!("rev={REVISION}");
+    let revs = format!("open_revs=%5B%22{REVISION}%22%5D");
+    let mut asked = Vec::new();
+    for query in [
+        "",
+        "?revs=true",
+        "?revs_info=true",
+        "?conflicts=true",
+        "?meta=true",
+        "?open_revs=all",
+        "?attachments=true",
+        "?latest=true",
+        "?local_seq=true",
+        &format!("?{rev}"),
+        &format!("?{rev}&latest=true&revs=true"),
+        &format!("?{revs}"),
+        &format!("?{revs}&latest=true"),
+        "?atts_since=%5B%5D",
+    ] {
+        asked.push(("GET", format!("/db/ID{query}"), Value::Null));
+        asked.push(("HEAD", format!("/db/ID{query}"), Value::Null));
+    }
+    for query in ["", &format!("?{rev}")] {
+        for method in ["GET", "HEAD", "DELETE"] {
+            asked.push((method, format!("/db/ID/a.txt{query}"), Value::Null));
+        }
+        asked.push(("GET", format!("/db/ID/none.txt{query}"), Value::Null));
+        asked.push(("DELETE", format!("/db/ID{query}"), Value::Null));
+        asked.push(("COPY", format!("/db/ID{query}"), Value::Null));
+    }
+    // Who builds on a revision that they cannot have read.
+    asked.push(("PUT", format!("/db/ID?{rev}"), json!({"mine": true})));
+    asked.push(("PUT", format!("/db/ID/b.txt?{rev}"), json!("mine")));
+    asked.push(("POST", "/db/_bulk_docs".to_owned(), json!({"docs": [{"_id": "ID", "_rev": REVISION}]})));
+    asked.push((
+        "POST",
+        "/db/_bulk_get".to_owned(),
+        json!({"docs": [{"id": "ID"}, {"id": "ID", "rev": REVISION}]}),
+    ));
+    asked.push(("POST", "/db/_revs_diff".to_owned(), json!({"ID": [REVISION, "9-a"]})));
+    asked.push(("POST", "/db/_missing_revs".to_owned(), json!({"ID": [REVISION, "9-a"]})));
+    asked.push(("POST", "/db/_all_docs".to_owned(), json!({"keys": ["ID"], "include_docs": true})));
+    asked.push(("POST", "/db/_find".to_owned(), json!({"selector": {"_id": "ID"}})));
+    asked.push(("GET", "/db/_all_docs?key=%22ID%22".to_owned(), Value::Null));
+    asked.push(("POST", "/db/_changes?filter=_doc_ids".to_owned(), json!({"doc_ids": ["ID"]})));
+    asked.push(("POST", "/db/_folder/none".to_owned(), json!({"add": ["ID"]})));
+    asked.push(("POST", "/db/_unread".to_owned(), json!({"read": ["ID"]})));
+    asked
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_that_is_hidden_is_answered_as_one_that_is_not_there() {
     let mut differing = Vec::new();
     for level in ["depositor", "reader", "author", "editor", "designer", "manager"] {
         let server = filled(level).await;
-        let rev = format!("rev={REVISION}");
-        let revs = format!("open_revs=%5B%22{REVISION}%22%5D");
-        let mut asked = Vec::new();
-        for query in [
-            "",
-            "?revs=true",
-            "?revs_info=true",
-            "?conflicts=true",
-            "?meta=true",
-            "?open_revs=all",
-            "?attachments=true",
-            "?latest=true",
-            "?local_seq=true",
-            &format!("?{rev}"),
-            &format!("?{rev}&latest=true&revs=true"),
-            &format!("?{revs}"),
-            &format!("?{revs}&latest=true"),
-            "?atts_since=%5B%5D",
-        ] {
-            asked.push(("GET", format!("/db/ID{query}"), Value::Null));
-            asked.push(("HEAD", format!("/db/ID{query}"), Value::Null));
-        }
-        for query in ["", &format!("?{rev}")] {
-            for method in ["GET", "HEAD", "DELETE"] {
-                asked.push((method, format!("/db/ID/a.txt{query}"), Value::Null));
-            }
-            asked.push(("GET", format!("/db/ID/none.txt{query}"), Value::Null));
-            asked.push(("DELETE", format!("/db/ID{query}"), Value::Null));
-            asked.push(("COPY", format!("/db/ID{query}"), Value::Null));
-        }
-        // Who builds on a revision that they cannot have read.
-        asked.push(("PUT", format!("/db/ID?{rev}"), json!({"mine": true})));
-        asked.push(("PUT", format!("/db/ID/b.txt?{rev}"), json!("mine")));
-        asked.push(("POST", "/db/_bulk_docs".to_owned(), json!({"docs": [{"_id": "ID", "_rev": REVISION}]})));
-        asked.push((
-            "POST",
-            "/db/_bulk_get".to_owned(),
-            json!({"docs": [{"id": "ID"}, {"id": "ID", "rev": REVISION}]}),
-        ));
-        asked.push(("POST", "/db/_revs_diff".to_owned(), json!({"ID": [REVISION, "9-a"]})));
-        asked.push(("POST", "/db/_missing_revs".to_owned(), json!({"ID": [REVISION, "9-a"]})));
-        asked.push(("POST", "/db/_all_docs".to_owned(), json!({"keys": ["ID"], "include_docs": true})));
-        asked.push(("POST", "/db/_find".to_owned(), json!({"selector": {"_id": "ID"}})));
-        asked.push(("GET", "/db/_all_docs?key=%22ID%22".to_owned(), Value::Null));
-        asked.push(("POST", "/db/_changes?filter=_doc_ids".to_owned(), json!({"doc_ids": ["ID"]})));
-        asked.push(("POST", "/db/_folder/none".to_owned(), json!({"add": ["ID"]})));
-        asked.push(("POST", "/db/_unread".to_owned(), json!({"read": ["ID"]})));
-        for (method, path, body) in asked {
+        for (method, path, body) in requests() {
             let mut answers = Vec::new();
             for id in ["hidden-one", "hidden-two", "nothing-it"] {
                 let (path, body) = (path.replace("ID", id), body.to_string().replace("ID", id));

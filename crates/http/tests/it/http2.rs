@@ -111,6 +111,7 @@ fn status_of(block: &[u8]) -> Option<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[allow(clippy::too_many_lines, reason = "one entry a rule")]
 async fn what_breaks_the_rules_of_http2_ends_with_an_error() {
     let server = Server::start().await;
     let fine = hear(&server, &frame(HEADERS, WHOLE, 1, GET_UP), |heard| !heard.answered.is_empty()).await;

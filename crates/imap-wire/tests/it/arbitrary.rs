@@ -222,6 +222,7 @@ fn list_command() -> impl Strategy<Value = ListCommand> {
     )
 }
 
+#[allow(clippy::too_many_lines, reason = "one strategy a command")]
 pub(crate) fn command() -> impl Strategy<Value = Command> {
     let mechanism = "[A-Z0-9-]{1,9}".prop_map(|name| Mechanism::parse(name.as_bytes()).unwrap());
     let response = option::of(vec(any::<u8>(), 0..20).prop_map(InitialResponse));

@@ -9,6 +9,7 @@ fn commands(script: &Script) -> Vec<Command> {
 
 /// What the sources publish of one round, or of one hour.
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn workloads_do_what_was_published() {
     let per_round: &[(&str, &[(&str, f64)])] = &[
         (

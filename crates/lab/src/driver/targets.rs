@@ -74,15 +74,6 @@ impl Targets {
     /// # Errors
     /// What is wrong with an address, or that two are of the same ability.
     pub fn new(options: &TargetOptions) -> Result<Self, String> {
-        let mut tls: Option<Arc<Tls>> = None;
-        let mut encryption = || match &tls {
-            Some(tls) => Ok(Arc::clone(tls)),
-            None => {
-                let made = Arc::new(Tls::new(options.authority.as_ref())?);
-                tls = Some(Arc::clone(&made));
-                Ok(made)
-            }
-        };
         let mail = MailOptions {
             time_out: options.http.time_out,
             domain: options.domain.clone(),
@@ -98,47 +89,17 @@ impl Targets {
             http: Arc::new(options.http.clone()),
             ledger: None,
         };
+        let mut tls: Option<Arc<Tls>> = None;
+        let mut encryption = || match &tls {
+            Some(tls) => Ok(Arc::clone(tls)),
+            None => {
+                let made = Arc::new(Tls::new(options.authority.as_ref())?);
+                tls = Some(Arc::clone(&made));
+                Ok(made)
+            }
+        };
         for target in &options.targets {
-            let (protocol, ability) = protocol_of(target).ok_or_else(|| {
-                format!("{target} is no address of a server: it begins with http, postgres, smtp, lmtp, imap, pop3 or caldav and ://; an s (imaps://) or +starttls behind the name of a protocol of mail encrypts it")
-            })?;
-            let twice = match ability {
-                Ability::Documents => !matches!(targets.documents, Documents::None),
-                Ability::SendMail => targets.sending.is_some(),
-                Ability::Imap => targets.imap.is_some(),
-                Ability::Pop3 => targets.pop3.is_some(),
-                Ability::Calendar => targets.calendars.is_some(),
-            };
-            if twice {
-                return Err(format!("{target}: there is a target for {} already", ability.name()));
-            }
-            match protocol {
-                "http" => {
-                    let http = HttpOptions { target: target.clone(), ..options.http.clone() };
-                    targets.documents = Documents::Http(Box::new(HttpDriver::new(http)?));
-                }
-                "postgres" => {
-                    targets.documents =
-                        Documents::Postgres(PostgresDriver::new(target, options.http.time_out)?);
-                }
-                "smtp" => {
-                    let endpoint = Endpoint::parse(target, "smtp", (25, 465), &mut encryption)?;
-                    targets.sending = Some((Dialect::Smtp, Arc::new(endpoint)));
-                }
-                "lmtp" => {
-                    let endpoint = Endpoint::parse(target, "lmtp", (24, 24), &mut encryption)?;
-                    targets.sending = Some((Dialect::Lmtp, Arc::new(endpoint)));
-                }
-                "imap" => {
-                    targets.imap =
-                        Some(Arc::new(Endpoint::parse(target, "imap", (143, 993), &mut encryption)?));
-                }
-                "pop3" => {
-                    targets.pop3 =
-                        Some(Arc::new(Endpoint::parse(target, "pop3", (110, 995), &mut encryption)?));
-                }
-                _ => targets.calendars = Some(CalendarTarget::parse(target)?),
-            }
+            targets.add(target, &options.http, &mut encryption)?;
         }
         targets.ledger = targets.whose_deliveries(options)?.map(|ability| {
             let (users, recipients) = (options.users, options.recipients);
@@ -150,6 +111,53 @@ impl Targets {
             driver.remember_messages();
         }
         Ok(targets)
+    }
+
+    /// Adds the server that an address names.
+    fn add(
+        &mut self,
+        target: &str,
+        http: &HttpOptions,
+        encryption: &mut dyn FnMut() -> Result<Arc<Tls>, String>,
+    ) -> Result<(), String> {
+        let (protocol, ability) = protocol_of(target).ok_or_else(|| {
+            format!("{target} is no address of a server: it begins with http, postgres, smtp, lmtp, imap, pop3 or caldav and ://; an s (imaps://) or +starttls behind the name of a protocol of mail encrypts it")
+        })?;
+        let twice = match ability {
+            Ability::Documents => !matches!(self.documents, Documents::None),
+            Ability::SendMail => self.sending.is_some(),
+            Ability::Imap => self.imap.is_some(),
+            Ability::Pop3 => self.pop3.is_some(),
+            Ability::Calendar => self.calendars.is_some(),
+        };
+        if twice {
+            return Err(format!("{target}: there is a target for {} already", ability.name()));
+        }
+        match protocol {
+            "http" => {
+                let http = HttpOptions { target: target.to_owned(), ..http.clone() };
+                self.documents = Documents::Http(Box::new(HttpDriver::new(http)?));
+            }
+            "postgres" => {
+                self.documents = Documents::Postgres(PostgresDriver::new(target, http.time_out)?);
+            }
+            "smtp" => {
+                let endpoint = Endpoint::parse(target, "smtp", (25, 465), encryption)?;
+                self.sending = Some((Dialect::Smtp, Arc::new(endpoint)));
+            }
+            "lmtp" => {
+                let endpoint = Endpoint::parse(target, "lmtp", (24, 24), encryption)?;
+                self.sending = Some((Dialect::Lmtp, Arc::new(endpoint)));
+            }
+            "imap" => {
+                self.imap = Some(Arc::new(Endpoint::parse(target, "imap", (143, 993), encryption)?));
+            }
+            "pop3" => {
+                self.pop3 = Some(Arc::new(Endpoint::parse(target, "pop3", (110, 995), encryption)?));
+            }
+            _ => self.calendars = Some(CalendarTarget::parse(target)?),
+        }
+        Ok(())
     }
 
     /// The run whose messages are noted, or not one of this process's.

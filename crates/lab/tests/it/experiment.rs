@@ -160,10 +160,18 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
         assert!(report.findings[0].ends_with("The source, from 100 to 350: .04 to 14.49 (\u{d7}362)."));
     }
     assert!(matches!(output.status.code(), Some(0 | 99)));
+    pages_are_whole(folder.path(), &report);
+    assert!(!folder.path().join("out/data").exists(), "data of servers is taken away");
+    lost_results_are_measured_again(folder.path());
+    results_are_judged_again(folder.path(), &report);
+    experiments_are_compared_and_listed(folder.path(), &report);
+}
+
+fn pages_are_whole(folder: &Path, report: &ExperimentReport) {
     for name in ["experiment.json", "experiment.html", "experiment.md", "experiment.csv"] {
-        assert!(folder.path().join("out").join(name).metadata().unwrap().len() > 100, "{name}");
+        assert!(folder.join("out").join(name).metadata().unwrap().len() > 100, "{name}");
     }
-    let page = std::fs::read_to_string(folder.path().join("out/experiment.html")).unwrap();
+    let page = std::fs::read_to_string(folder.join("out/experiment.html")).unwrap();
     for outside in ["<script", "<link", "<img", "@import", "url(", "src=", "href=\"http"] {
         assert!(!page.contains(outside), "{outside}");
     }
@@ -175,36 +183,39 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
         .collect();
     assert!(!links.is_empty());
     for link in links {
-        assert!(folder.path().join("out").join(link).is_file(), "the page links {link}, which is not there");
+        assert!(folder.join("out").join(link).is_file(), "the page links {link}, which is not there");
     }
     if report.is_whole() {
         assert!(page.contains("<svg"), "a line through both cells");
-        let picture = std::fs::read_to_string(folder.path().join("out/average-response.svg")).unwrap();
+        let picture = std::fs::read_to_string(folder.join("out/average-response.svg")).unwrap();
         assert!(picture.starts_with("<svg xmlns=") && picture.contains(">Small: Average response<"));
         assert!(!picture.contains("#FE0") && !picture.contains("href"), "{picture}");
         let mut reader = quick_xml::Reader::from_str(&picture);
         while !matches!(reader.read_event().unwrap(), quick_xml::events::Event::Eof) {}
     }
-    assert!(!folder.path().join("out/data").exists(), "data of servers is taken away");
+}
 
-    // A result that is lost is measured again, and no other.
-    let cells = folder.path().join("out/cells");
+/// A result that is lost is measured again, and no other.
+fn lost_results_are_measured_again(folder: &Path) {
+    let cells = folder.join("out/cells");
     let before = std::fs::read(cells.join("plain-2-1.json")).unwrap();
     std::fs::remove_file(cells.join("plain-4-2.json")).unwrap();
-    let refused = run(folder.path(), &["--report", "out"]);
+    let refused = run(folder, &["--report", "out"]);
     assert_eq!(refused.status.code(), Some(2));
-    let again = run(folder.path(), &["--report", "out", "--resume"]);
+    let again = run(folder, &["--report", "out", "--resume"]);
     assert_eq!(report_of(&again).cells.len(), 2);
     assert_eq!(std::fs::read(cells.join("plain-2-1.json")).unwrap(), before);
     assert!(cells.join("plain-4-2.json").exists());
-    let other = run(folder.path(), &["--report", "out", "--resume", "--set", "documents=41"]);
+    let other = run(folder, &["--report", "out", "--resume", "--set", "documents=41"]);
     let said = String::from_utf8_lossy(&other.stderr);
     assert!(other.status.code() == Some(2) && said.contains("(other parameters)"), "{said}");
+}
 
-    // What is said of the results may change, and they are judged again.
+/// What is said of the results may change, and they are judged again.
+fn results_are_judged_again(folder: &Path, report: &ExperimentReport) {
     let stricter = SMALL.replace("It runs.", "It runs well.").replace("at_least = 40", "at_least = 41");
-    std::fs::write(folder.path().join("small.toml"), stricter).unwrap();
-    let judged = run(folder.path(), &["--report", "out", "--resume"]);
+    std::fs::write(folder.join("small.toml"), stricter).unwrap();
+    let judged = run(folder, &["--report", "out", "--resume"]);
     if report.is_whole() {
         assert_eq!(report.objectives[0].held, Some(true));
         assert_eq!(
@@ -213,9 +224,11 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
         );
         assert_eq!(judged.status.code(), Some(99));
     }
+}
 
-    // Two experiments are compared cell by cell; a page links all that lie in a folder.
-    let compared = lab(folder.path(), &["compare", "out", "out", "--json"]);
+/// Two experiments are compared cell by cell; a page links all that lie in a folder.
+fn experiments_are_compared_and_listed(folder: &Path, report: &ExperimentReport) {
+    let compared = lab(folder, &["compare", "out", "out", "--json"]);
     let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
     assert!(
         compared["metrics"]
@@ -224,9 +237,9 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
             .iter()
             .all(|metric| metric["values"][0] == metric["values"][1])
     );
-    let index = lab(folder.path(), &["experiments", "--index", "."]);
+    let index = lab(folder, &["experiments", "--index", "."]);
     assert!(index.status.success());
-    let written = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let written = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(written("index.html").contains("href=\"out/experiment.html\""));
     assert!(written("index.md").contains("(out/experiment.md)"));
 
@@ -234,9 +247,9 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     let cpu = &report.machine.cpu_model;
     assert_eq!(written("index.md").matches(cpu).count(), 1, "{}", written("index.md"));
     let elsewhere = written("out/experiment.json").replace(cpu.as_str(), "Another Processor");
-    std::fs::create_dir(folder.path().join("elsewhere")).unwrap();
-    std::fs::write(folder.path().join("elsewhere/experiment.json"), elsewhere).unwrap();
-    assert!(lab(folder.path(), &["experiments", "--index", "."]).status.success());
+    std::fs::create_dir(folder.join("elsewhere")).unwrap();
+    std::fs::write(folder.join("elsewhere/experiment.json"), elsewhere).unwrap();
+    assert!(lab(folder, &["experiments", "--index", "."]).status.success());
     let several = written("index.md");
     let lines_with = |text: &str| several.lines().filter(|line| line.contains(text)).count();
     assert_eq!((lines_with(cpu), lines_with("Another Processor")), (1, 1), "{several}");

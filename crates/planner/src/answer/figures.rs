@@ -14,13 +14,21 @@ fn cases(value: impl Fn(Case) -> f64) -> Range {
 
 pub(super) fn of(servers: &Servers<'_>, installed: u32, count: Option<Range>) -> Vec<Figure> {
     let running = servers.running(installed);
-    let (model, organisation, demand) = (servers.model, servers.organisation, servers.demand);
-    let figure =
-        |key, title, range, unit, source: &str| Figure { key, title, range, unit, source: source.to_owned() };
-    let script = workloads(servers);
-    let costs = format!("{} (CPU, by least squares)", model.costs.source);
-    let percent = |part: f64| part * 100.0;
-    let mut figures = vec![
+    let mut figures = demands(servers);
+    figures.extend(machines(servers, installed, running, count));
+    figures.extend(resources(servers, installed, running));
+    figures.extend(responses(servers, installed, running));
+    figures
+}
+
+fn figure(key: &'static str, title: &'static str, range: Range, unit: Unit, source: &str) -> Figure {
+    Figure { key, title, range, unit, source: source.to_owned() }
+}
+
+/// What the organisation asks for.
+fn demands(servers: &Servers<'_>) -> Vec<Figure> {
+    let (organisation, demand) = (servers.organisation, servers.demand);
+    vec![
         figure(
             "users",
             "Users, at the end",
@@ -40,66 +48,48 @@ pub(super) fn of(servers: &Servers<'_>, installed: u32, count: Option<Range>) ->
             "Requests in the busy hour",
             Range::exactly(demand.per_s.sum()),
             Unit::PerSecond,
-            &script,
+            &workloads(servers),
         ),
-    ];
+    ]
+}
+
+/// How many servers it takes, and how busy their processors are.
+fn machines(servers: &Servers<'_>, installed: u32, running: u32, count: Option<Range>) -> Vec<Figure> {
+    let machine = &servers.organisation.machine;
+    let costs = format!("{} (CPU, by least squares)", servers.model.costs.source);
+    let percent = |of: u32, case| servers.cpu_part(of, 1.0, case) * 100.0;
+    let mut figures = Vec::new();
     if let Some(count) = count {
-        let source = if organisation.machine.servers.is_some() {
-            "as asked".to_owned()
-        } else {
-            format!("{costs}, device")
-        };
+        let source =
+            if machine.servers.is_some() { "as asked".to_owned() } else { format!("{costs}, device") };
         figures.push(figure("servers", "Servers", count, Unit::Count, &source));
     }
-    figures.push(figure(
-        "cores",
-        "Cores of each",
-        Range::exactly(f64::from(servers.cores())),
-        Unit::Cores,
-        if organisation.machine.cores.is_some() {
-            "the organisation"
-        } else {
-            "the calibration\u{2019}s machine"
-        },
-    ));
-    let all = cases(|case| percent(servers.cpu_part(installed.max(1), 1.0, case)));
+    let cores = if machine.cores.is_some() { "the organisation" } else { "the calibration\u{2019}s machine" };
+    let each = Range::exactly(f64::from(servers.cores()));
+    figures.push(figure("cores", "Cores of each", each, Unit::Cores, cores));
+    let all = cases(|case| percent(installed.max(1), case));
     figures.push(figure("cpu_percent", "Processors in use", all, Unit::Percent, &costs));
     if servers.lost() > 0 {
-        let left = cases(|case| percent(servers.cpu_part(running, 1.0, case)));
+        let left = cases(|case| percent(running, case));
         figures.push(figure("cpu_percent_lost", "\u{2026} with servers lost", left, Unit::Percent, &costs));
     }
-    figures.extend(resources(servers, installed, running));
-    let response = &model.response.source;
-    figures.extend([
-        figure(
-            "mean_ms",
-            "Average response",
-            cases(|case| servers.mean_ms(running, 1.0, case)),
-            Unit::Milliseconds,
-            response,
-        ),
-        figure(
-            "p95_ms",
-            "95 % within",
-            cases(|case| servers.p95_ms(running, 1.0, case)),
-            Unit::Milliseconds,
-            &model.ladder_name(),
-        ),
-        figure(
-            "p99_ms",
-            "99 % within",
-            cases(|case| servers.p99_ms(running, 1.0, case)),
-            Unit::Milliseconds,
-            &model.ladder_name(),
-        ),
-        figure(
-            "headroom_percent",
-            "Headroom until a limit",
-            cases(|case| (servers.load_until_limit(installed, case) - 1.0) * 100.0),
-            Unit::Percent,
-            "the figures above",
-        ),
-    ]);
+    figures
+}
+
+/// How long answers take, and how far the servers are from a limit.
+fn responses(servers: &Servers<'_>, installed: u32, running: u32) -> Vec<Figure> {
+    let model = servers.model;
+    let ladder = model.ladder_name();
+    let mean = cases(|case| servers.mean_ms(running, 1.0, case));
+    let p95 = cases(|case| servers.p95_ms(running, 1.0, case));
+    let p99 = cases(|case| servers.p99_ms(running, 1.0, case));
+    let headroom = cases(|case| (servers.load_until_limit(installed, case) - 1.0) * 100.0);
+    let mut figures = vec![
+        figure("mean_ms", "Average response", mean, Unit::Milliseconds, &model.response.source),
+        figure("p95_ms", "95 % within", p95, Unit::Milliseconds, &ladder),
+        figure("p99_ms", "99 % within", p99, Unit::Milliseconds, &ladder),
+        figure("headroom_percent", "Headroom until a limit", headroom, Unit::Percent, "the figures above"),
+    ];
     if let Some(most) = most_per_s(servers) {
         figures.push(figure(
             "most_per_s",

@@ -65,6 +65,24 @@ pub fn plan(plan: &Plan) -> String {
 #[must_use]
 pub fn calibration(calibration: &Calibration, model: &Model) -> String {
     let mut text = "What a request costs\n".to_owned();
+    request_costs(model, &mut text);
+    text.push_str("\nThe ladder, and what the model makes of it\n");
+    ladder(model, &mut text);
+    device(calibration, model, &mut text);
+    scalability(model, &mut text);
+    let _ = writeln!(
+        text,
+        "\u{b7} The server takes {} of memory, and {} for each who is connected.",
+        bytes(model.memory.base_bytes.value),
+        bytes(model.memory.user_bytes.value)
+    );
+    for note in &calibration.notes {
+        let _ = writeln!(text, "Note: {note}.");
+    }
+    text
+}
+
+fn request_costs(model: &Model, text: &mut String) {
     let mut table = TextTable::new(&["Class", "CPU", "Alone", "Commits", "Written"]);
     for class in Class::ALL {
         table.row([
@@ -75,14 +93,16 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
             bytes(model.costs.written_bytes.get(class).value),
         ]);
     }
-    table.write(&mut text);
+    table.write(text);
     let _ = writeln!(
         text,
         "CPU of a request with syncs of its own, {} each, which those who wait together share; at rest {:.3} processors",
         milliseconds(model.costs.sync_cpu_s.value * 1000.0),
         model.costs.rest_cpus.value
     );
-    text.push_str("\nThe ladder, and what the model makes of it\n");
+}
+
+fn ladder(model: &Model, text: &mut String) {
     let mut table = TextTable::new(&["Users", "Requests/s", "Response", "Model", "Processors", "Model"]);
     for rung in &model.ladder {
         table.row([
@@ -94,7 +114,10 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
             format!("{:.3}", rung.fitted_cpus),
         ]);
     }
-    table.write(&mut text);
+    table.write(text);
+}
+
+fn device(calibration: &Calibration, model: &Model, text: &mut String) {
     let device = &calibration.device;
     let _ = writeln!(
         text,
@@ -110,6 +133,9 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
         milliseconds(device.sync_ms.high),
         bytes(device.write_bytes_per_s.value)
     );
+}
+
+fn scalability(model: &Model, text: &mut String) {
     if let Some(law) = &model.scalability {
         let (asking, most) = law.most();
         let most = if asking.is_finite() {
@@ -125,16 +151,6 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
             law.one_per_s, law.contention, law.coherency
         );
     }
-    let _ = writeln!(
-        text,
-        "\u{b7} The server takes {} of memory, and {} for each who is connected.",
-        bytes(model.memory.base_bytes.value),
-        bytes(model.memory.user_bytes.value)
-    );
-    for note in &calibration.notes {
-        let _ = writeln!(text, "Note: {note}.");
-    }
-    text
 }
 
 /// What a check found.

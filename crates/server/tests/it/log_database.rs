@@ -124,18 +124,7 @@ fn a_server_tells_what_happens_in_documents_and_on_the_console() {
         assert!(slow["Milliseconds"].as_u64().unwrap() >= 1, "{slow}");
     }
 
-    let shown = told(&mut client, "show log tasks 1h -n 5");
-    assert!(shown["text"].as_str().unwrap().contains("updall"), "{shown}");
-    let warned = told(&mut client, "sh log 2020-01-01 -l warn");
-    let levels: Vec<&Value> =
-        warned["data"]["documents"].as_array().unwrap().iter().map(|event| &event["Level"]).collect();
-    assert!(levels.iter().all(|level| **level != "info"), "{levels:?}");
-    assert!(
-        told(&mut client, "show log mails").to_string().contains("type it like this: show log [events|mail")
-    );
-    told(&mut client, "set config log_database.slow_after=0");
-    assert!(told(&mut client, "show log slow 1ms").to_string().contains("Nothing of this kind"));
-
+    log_is_shown_on_the_console(&mut client);
     let minute = wait_for(|| documents(&mut client, "statistics").pop(), "a minute's statistics");
     assert!(minute["HTTP.Requests"].as_u64().unwrap() > 5, "{minute}");
     assert!(minute["UPDATE_NOTE.Count"].as_u64().unwrap() >= 1, "{minute}");
@@ -154,6 +143,18 @@ fn a_server_tells_what_happens_in_documents_and_on_the_console() {
     let writes = |database: &str| of(database)["Writes"].as_u64();
     assert_eq!((writes("directory"), writes("mail.box")), (Some(1 + round), Some(2)));
     assert!(of("log")["Reads"].as_u64().unwrap() > 3 && of("log")["SentBytes"].as_u64().unwrap() > 100);
+}
+
+fn log_is_shown_on_the_console(client: &mut Client) {
+    let shown = told(client, "show log tasks 1h -n 5");
+    assert!(shown["text"].as_str().unwrap().contains("updall"), "{shown}");
+    let warned = told(client, "sh log 2020-01-01 -l warn");
+    let levels: Vec<&Value> =
+        warned["data"]["documents"].as_array().unwrap().iter().map(|event| &event["Level"]).collect();
+    assert!(levels.iter().all(|level| **level != "info"), "{levels:?}");
+    assert!(told(client, "show log mails").to_string().contains("type it like this: show log [events|mail"));
+    told(client, "set config log_database.slow_after=0");
+    assert!(told(client, "show log slow 1ms").to_string().contains("Nothing of this kind"));
 }
 
 #[test]

@@ -123,6 +123,10 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
     });
 }
 
+fn roles(server: &Server, name: &str) -> Value {
+    ask(server, name, "GET", "/_session", &Value::Null).value()["userCtx"]["roles"].take()
+}
+
 #[test]
 fn the_directory_gives_nobody_rights_that_they_have_not() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,9 +171,7 @@ fn the_directory_gives_nobody_rights_that_they_have_not() {
         let refused = ask(&server, by, "PUT", &format!("/directory/person:{name}"), &person);
         assert_eq!(refused.status, 403, "{by} {name} {more}: {}", refused.text());
     }
-    let roles =
-        |name: &str| ask(&server, name, "GET", "/_session", &Value::Null).value()["userCtx"]["roles"].take();
-    assert_eq!(roles("bob"), json!([]));
+    assert_eq!(roles(&server, "bob"), json!([]));
     // A name belongs to one person, no matter who writes it, and the administrator's is kept.
     for name in ["ADA", "Admin", "eve@acme.example"] {
         let person = json!({"Form": "Person", "FullName": [name], "ShortName": "mallory"});
@@ -180,7 +182,14 @@ fn the_directory_gives_nobody_rights_that_they_have_not() {
     let renewed = changed("bob", json!({"password": "another password", "Title": "Countess"}));
     ask(&server, "bob", "PUT", "/directory/person:bob", &renewed).expect(201);
     assert_eq!(ask(&server, "bob", "GET", "/_session", &Value::Null).status, 401);
-    // Groups count where their names stand, within others too, and at once.
+}
+
+/// Within others too, and at once.
+#[test]
+fn groups_count_where_their_names_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = with_people(folder.path());
+    let mut client = server.client();
     let group = |name: &str, members: Value| json!({"Form": "Group", "ListName": name, "Members": members});
     client
         .json("PUT", "/directory/group:inner", &group("inner", json!(["eve", "outer"])))
@@ -188,7 +197,7 @@ fn the_directory_gives_nobody_rights_that_they_have_not() {
         .expect(201);
     let outer =
         client.json("PUT", "/directory/group:outer", &group("outer", json!(["inner"]))).unwrap().expect(201);
-    assert_eq!(roles("eve"), json!(["inner", "outer"]));
+    assert_eq!(roles(&server, "eve"), json!(["inner", "outer"]));
     client.ask("PUT", "/papers", "", b"").unwrap().expect(201);
     let list = json!({"default": {"level": "no_access"}, "entries": [{"name": "Outer", "kind": "group", "level": "reader"}]});
     client.json("PUT", "/papers/_acl", &list).unwrap().expect(201);

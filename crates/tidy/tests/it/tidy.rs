@@ -24,7 +24,14 @@ fn found(files: &[(&str, &str)]) -> String {
 
 #[test]
 fn broken_rules_for_text_are_seen() {
-    let long = "//\n".repeat(601);
+    let body = |lines: usize| format!("{{\n{}    }}\n", "        // Why.\n\n        step();\n".repeat(lines));
+    let reason = "    #[allow(clippy::too_many_lines, reason = \"a table\")]\n";
+    let long = format!(
+        "impl X {{\n    fn short() {}    pub(crate) async fn long<T>(x: T) {}{reason}    fn table() {}}}\n",
+        body(70),
+        body(71),
+        body(80)
+    );
     let left_over = concat!("fn main() {} // TO", "DO: more\n\tdb", "g!(1);  \n");
     assert_eq!(
         found(&[
@@ -44,7 +51,7 @@ fn broken_rules_for_text_are_seen() {
             "crates/log/src/leftOver.rs:2: db",
             "g!( was left over\n",
             "crates/log/src/leftOver.rs:2: spaces at the end of the line\n",
-            "crates/log/src/long.rs: 601 lines; a file has at most 600\n",
+            "crates/log/src/long.rs:214: long has 71 lines; a function has at most 70\n",
             "scripts/run-it:1: a script begins with set -euo pipefail\n",
             "scripts/run-it:2: the last line does not end\n",
         )

@@ -47,6 +47,7 @@ impl World {
         self.server = after;
     }
 
+    #[allow(clippy::too_many_lines, reason = "one arm a kind of step")]
     pub(crate) fn run(&mut self, step: Step) {
         match step {
             Step::Edit { document, date, size, tags, editor, placing, reader } => {
