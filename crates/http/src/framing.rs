@@ -13,6 +13,9 @@ use crate::head::{self, BodyLength, Screened};
 /// Lines within bodies are looked at up to this; no chunk's size is longer.
 const LINE_BYTES: usize = 256;
 
+/// Room that a head gets before more than this of it is there.
+const HEAD_ROOM_BYTES: usize = 2048;
+
 /// What an HTTP/2 connection begins with (RFC 9113 §3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -162,6 +165,10 @@ impl HeadGuard {
     /// Takes what belongs to the current line of a head; how much that is.
     fn take_head(&mut self, bytes: &[u8]) -> usize {
         let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        if self.held.is_empty() {
+            // Most heads come at once: room for all of it, instead of more with each line.
+            self.held.reserve(bytes.len().min(self.most_head_bytes).min(HEAD_ROOM_BYTES));
+        }
         self.held.extend_from_slice(line);
         if self.held.len() >= self.most_head_bytes {
             self.refuse(head::too_large(self.most_head_bytes));
@@ -193,7 +200,7 @@ impl HeadGuard {
     }
 
     fn end_head(&mut self) {
-        match head::screen(&std::mem::take(&mut self.held)) {
+        match head::screen(std::mem::take(&mut self.held)) {
             Err(refusal) => self.refuse(refusal),
             // What is encoded is longer, and Hyper counts that.
             Ok(screened) if screened.bytes.len() >= self.most_head_bytes => {

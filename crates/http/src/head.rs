@@ -5,9 +5,11 @@
 //! whatever is refused is refused with a reason. Hyper gets no head that it would read in another way than this does:
 //! both parse with `httparse`.
 
+use std::mem::MaybeUninit;
+
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{StatusCode, Uri};
-use httparse::{EMPTY_HEADER, Header, Request, Status};
+use httparse::{Header, Request, Status};
 
 use crate::error::{HttpError, Result};
 
@@ -39,18 +41,21 @@ pub(crate) fn begins_method(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Holds a whole head, which ends with an empty line, against RFC 9112, and encodes what may not stand in its address.
+/// Holds a whole head, which ends with an empty line, against RFC 9112, and encodes what may not stand in its address. Most
+/// heads have nothing to encode: they are given back as they are.
 ///
 /// # Errors
 /// 400, 414, 431 and 501, with what is wrong.
-pub(crate) fn screen(head: &[u8]) -> Result<Screened> {
+pub(crate) fn screen(head: Vec<u8>) -> Result<Screened> {
     let end = head.windows(2).position(|pair| pair == b"\r\n").unwrap_or(head.len());
     let (line, headers) = head.split_at(end);
-    let mut bytes = request_line(line)?;
-    bytes.extend_from_slice(headers);
-    let mut fields = [EMPTY_HEADER; MOST_HEADERS];
-    let mut request = Request::new(&mut fields);
-    match request.parse(&bytes).map_err(malformed)? {
+    let bytes = match request_line(line)? {
+        Some(line) => [&line, headers].concat(),
+        None => head,
+    };
+    let mut fields = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut request = Request::new(&mut []);
+    match request.parse_with_uninit_headers(&bytes, &mut fields).map_err(malformed)? {
         Status::Complete(length) if length == bytes.len() => {}
         _ => return Err(no_request()),
     }
@@ -58,8 +63,8 @@ pub(crate) fn screen(head: &[u8]) -> Result<Screened> {
     Ok(Screened { bytes, body })
 }
 
-/// The request line with its address encoded (RFC 9112 §3).
-fn request_line(line: &[u8]) -> Result<Vec<u8>> {
+/// The request line with its address encoded (RFC 9112 §3); `None` where it is as it came.
+fn request_line(line: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut parts = line.splitn(3, |byte| *byte == b' ');
     let (Some(method), Some(target), Some(version)) = (parts.next(), parts.next(), parts.next()) else {
         return Err(no_request());
@@ -73,6 +78,9 @@ fn request_line(line: &[u8]) -> Result<Vec<u8>> {
     if target.iter().any(u8::is_ascii_control) {
         return Err(HttpError::bad_request("The address has a control character in it; write it as %XX."));
     }
+    if target.len() <= MOST_TARGET_BYTES && target.starts_with(b"/") && target.iter().all(stands_for_itself) {
+        return Ok(None);
+    }
     let target = encoded(target);
     if target.len() > MOST_TARGET_BYTES {
         let reason = format!(
@@ -85,7 +93,7 @@ fn request_line(line: &[u8]) -> Result<Vec<u8>> {
     if !has_form || Uri::try_from(target.as_slice()).is_err() {
         return Err(HttpError::bad_request("The request names no address: an address begins with `/`."));
     }
-    Ok([method, b" ", &target, b" ", version].concat())
+    Ok(Some([method, b" ", &target, b" ", version].concat()))
 }
 
 /// An address in which what cannot stand for itself is encoded, byte by byte. An authority before the path is left as it
@@ -100,7 +108,7 @@ fn encoded(target: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(target.len() + 16);
     out.extend_from_slice(authority);
     for byte in path {
-        if stands_for_itself(*byte) {
+        if stands_for_itself(byte) {
             out.push(*byte);
         } else {
             out.push(b'%');
@@ -114,8 +122,13 @@ fn encoded(target: &[u8]) -> Vec<u8> {
 }
 
 /// Characters of a path, a query and what separates them (RFC 3986 §3.3, §3.4).
-fn stands_for_itself(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%#".contains(&byte)
+fn stands_for_itself(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z')
+        || matches!(
+            byte,
+            b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b','
+        )
+        || matches!(byte, b';' | b'=' | b':' | b'@' | b'/' | b'?' | b'%' | b'#')
 }
 
 /// What two programs could take for different lengths is refused (RFC 9112 §6.3).
@@ -188,7 +201,7 @@ mod tests {
     use super::*;
 
     fn target(raw: &[u8]) -> Result<Vec<u8>> {
-        let screened = screen(&[b"GET ", raw, b" HTTP/1.1\r\nHost: x\r\n\r\n"].concat())?;
+        let screened = screen([b"GET ", raw, b" HTTP/1.1\r\nHost: x\r\n\r\n"].concat())?;
         let line = screened.bytes.split(|byte| *byte == b'\r').next().unwrap();
         Ok(line[4..line.len() - 9].to_vec())
     }
@@ -207,7 +220,7 @@ mod tests {
                 percent_decode(spelled).collect::<Vec<_>>(),
                 percent_decode(raw).collect::<Vec<_>>()
             );
-            prop_assert!(spelled.iter().all(|byte| stands_for_itself(*byte)));
+            prop_assert!(spelled.iter().all(stands_for_itself));
             prop_assert_eq!(target(&encoded).unwrap(), encoded);
         }
 
@@ -217,8 +230,8 @@ mod tests {
             Just(b"A: \xff\r\n".to_vec()), proptest::collection::vec(any::<u8>(), 0..5),
         ], 0..8)) {
             let head = head.concat();
-            if let Ok(screened) = screen(&head) {
-                let mut fields = [EMPTY_HEADER; MOST_HEADERS];
+            if let Ok(screened) = screen(head) {
+                let mut fields = [httparse::EMPTY_HEADER; MOST_HEADERS];
                 let mut request = Request::new(&mut fields);
                 prop_assert_eq!(request.parse(&screened.bytes), Ok(Status::Complete(screened.bytes.len())));
                 prop_assert!(request.path.unwrap().parse::<Uri>().is_ok());
@@ -243,13 +256,13 @@ mod tests {
             assert_eq!(refused(raw), 400, "{raw:?}");
         }
         assert_eq!(refused(&[b'/'; 70_000]), 414);
-        assert_eq!(screen(b"GET / HTTP/1.2\r\n\r\n").unwrap_err().status.as_u16(), 400);
+        assert_eq!(screen(b"GET / HTTP/1.2\r\n\r\n".to_vec()).unwrap_err().status.as_u16(), 400);
     }
 
     #[test]
     fn lengths_are_clear_or_refused() {
         let of = |headers: &str| {
-            screen(format!("POST / HTTP/1.1\r\n{headers}\r\n").as_bytes()).map(|head| head.body)
+            screen(format!("POST / HTTP/1.1\r\n{headers}\r\n").into_bytes()).map(|head| head.body)
         };
         assert_eq!(of("").unwrap(), BodyLength::Bytes(0));
         assert_eq!(of("Content-Length: 3\r\ncontent-length: 3\r\n").unwrap(), BodyLength::Bytes(3));
@@ -265,7 +278,7 @@ mod tests {
         ] {
             assert!(of(headers).is_err(), "{headers}");
         }
-        let old = screen(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let old = screen(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec());
         assert!(old.is_err());
     }
 }

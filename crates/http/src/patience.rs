@@ -5,6 +5,7 @@
 //! who may stay for minutes, from a slow attacker, who may not.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -254,8 +255,8 @@ impl<S: AsyncRead + Unpin> Patient<S> {
 
     /// Reads what is not a body's, into the guard; false at the end of the stream.
     fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let mut piece = [0; HEAD_PIECE_BYTES];
-        let mut piece = ReadBuf::new(&mut piece);
+        let mut piece = [const { MaybeUninit::uninit() }; HEAD_PIECE_BYTES];
+        let mut piece = ReadBuf::uninit(&mut piece);
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut piece))?;
         let bytes = piece.filled();
         if bytes.is_empty() {

@@ -59,7 +59,9 @@ struct Pattern {
     segments: Vec<Segment>,
 }
 
-static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+/// The patterns that a path of so many segments may match, in the order of the table. The last ones are for all that are
+/// longer.
+static PATTERNS: LazyLock<Vec<Vec<&'static Pattern>>> = LazyLock::new(|| {
     let segment = |text: &'static str| match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
         None => Segment::Literal(text),
         Some(name) => name.strip_suffix("...").map_or(Segment::One(name), Segment::Rest),
@@ -68,7 +70,11 @@ static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
         route,
         segments: route.path.split('/').filter(|text| !text.is_empty()).map(segment).collect(),
     };
-    routes().iter().map(cut).collect()
+    // They live as long as the program.
+    let patterns: &'static [Pattern] = Vec::leak(routes().iter().map(cut).collect());
+    let longest = patterns.iter().map(|pattern| pattern.segments.len()).max().unwrap_or_default();
+    let of_length = |length: usize| patterns.iter().filter(|pattern| pattern.may_have(length)).collect();
+    (0..=longest + 1).map(of_length).collect()
 });
 
 /// Finds the route of a path. Empty segments do not count, as in CouchDB.
@@ -79,7 +85,8 @@ pub(crate) fn parse(path: &str) -> Result<Address> {
     let cut = path.split('/').filter(|segment| !segment.is_empty());
     let mut segments = cut.map(decode).collect::<Result<Vec<_>>>()?;
     split_prefix(&mut segments);
-    let found = PATTERNS.iter().find_map(|pattern| pattern.matches(&segments));
+    let patterns = PATTERNS.get(segments.len()).or_else(|| PATTERNS.last()).map(Vec::as_slice);
+    let found = patterns.unwrap_or_default().iter().find_map(|pattern| pattern.matches(&segments));
     // The last patterns of the table leave nothing out.
     found.ok_or_else(|| HttpError::not_found("missing"))
 }
@@ -96,12 +103,16 @@ fn split_prefix(segments: &mut Vec<Cow<'_, str>>) {
 }
 
 impl Pattern {
-    fn matches(&self, segments: &[Cow<'_, str>]) -> Option<Address> {
-        let has_rest = matches!(self.segments.last(), Some(Segment::Rest(_)));
-        let (own, given) = (self.segments.len(), segments.len());
-        if (has_rest && given < own) || (!has_rest && given != own) {
-            return None;
+    fn may_have(&self, segments: usize) -> bool {
+        let own = self.segments.len();
+        match self.segments.last() {
+            Some(Segment::Rest(_)) => segments >= own,
+            _ => segments == own,
         }
+    }
+
+    /// Of segments that are as many as it may have.
+    fn matches(&self, segments: &[Cow<'_, str>]) -> Option<Address> {
         let fits = self.segments.iter().zip(segments).all(|(own, given)| match own {
             Segment::Literal(text) => given == text,
             Segment::One(name) | Segment::Rest(name) => accepts(name, given),
