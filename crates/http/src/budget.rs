@@ -230,6 +230,11 @@ impl BudgetState {
 }
 
 impl Share {
+    /// Whether it holds nothing.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.counted == 0
+    }
+
     /// What it holds of an account.
     pub(crate) fn claimed_bytes(&self) -> usize {
         self.claim.as_ref().map_or(0, Claim::amount)

@@ -4,8 +4,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Version};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use parking_lot::Mutex;
 use scrinium_accounting::{Account, Accounts, Connection, ConnectionRefusal, Holder};
@@ -15,6 +17,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 use crate::client::Peer;
+use crate::delivery::StreamExecutor;
 use crate::head::MOST_HEADERS;
 use crate::patience::{Clock, InFlight, Patient, Times};
 use crate::port::{Ending, PortOptions, raised};
@@ -172,9 +175,11 @@ async fn serve_plain<S>(
         write: Duration::from_millis(port.write_timeout_ms),
     };
     let stream = TokioIo::new(Patient::new(stream, Arc::clone(&clock), times, head_bytes(&port)));
-    let builder = builder(&port);
-    let service = service_fn(|request| {
-        let in_flight = InFlight::begin(&clock, &link.connection);
+    let streams = StreamExecutor::new(times.write);
+    let builder = builder(&port, streams.clone());
+    let service = service_fn(|request: Request<Incoming>| {
+        let delivery = (request.version() == Version::HTTP_2).then(|| streams.begin());
+        let in_flight = InFlight::begin(&clock, &link.connection, delivery);
         service::answer(state.clone(), Arc::clone(&port), Arc::clone(&link), in_flight, request)
     });
     let mut connection = pin!(builder.serve_connection(stream, service));
@@ -210,8 +215,8 @@ fn head_bytes(port: &PortOptions) -> usize {
     port.max_header_bytes.max(LEAST_BUFFER_BYTES)
 }
 
-fn builder(port: &PortOptions) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+fn builder(port: &PortOptions, streams: StreamExecutor) -> Builder<StreamExecutor> {
+    let mut builder = Builder::new(streams);
     builder
         .http1()
         // The stream keeps the time, see `patience`.

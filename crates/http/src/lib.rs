@@ -31,6 +31,7 @@ mod context;
 mod copy;
 mod cors;
 mod databases;
+mod delivery;
 mod design;
 mod dispatch;
 mod document;

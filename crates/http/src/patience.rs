@@ -17,6 +17,7 @@ use scrinium_accounting::{Busy, Claim, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use crate::delivery::Delivery;
 use crate::error::HttpError;
 use crate::framing::HeadGuard;
 use crate::linger::Linger;
@@ -59,19 +60,28 @@ pub(crate) struct InFlight {
     clock: Arc<Clock>,
     /// The connection is not idle meanwhile.
     _busy: Busy,
-    claims: [Option<Claim>; 2],
+    request: Option<Claim>,
+    answer: Option<Claim>,
+    /// How the answer reaches the client, over HTTP/2.
+    delivery: Option<Arc<Delivery>>,
     refusal: Option<HttpError>,
 }
 
 impl InFlight {
-    pub(crate) fn begin(clock: &Arc<Clock>, connection: &Arc<Connection>) -> Self {
+    pub(crate) fn begin(
+        clock: &Arc<Clock>,
+        connection: &Arc<Connection>,
+        delivery: Option<Arc<Delivery>>,
+    ) -> Self {
         let number = clock.requests.fetch_add(1, Ordering::Relaxed) + 1;
         clock.in_flight.fetch_add(1, Ordering::Relaxed);
         let refusal = clock.refused.lock().take_if(|(refused, _)| *refused == number);
         Self {
             clock: Arc::clone(clock),
             _busy: connection.begin(),
-            claims: [None, None],
+            request: None,
+            answer: None,
+            delivery,
             refusal: refusal.map(|(_, refusal)| refusal),
         }
     }
@@ -88,7 +98,16 @@ impl InFlight {
 
     /// Keeps what the request, and then its answer, have claimed.
     pub(crate) fn hold(&mut self, request: Option<Claim>, answer: Option<Claim>) {
-        self.claims = [request, answer];
+        (self.request, self.answer) = (request, answer);
+    }
+
+    /// What the answer has claimed, to be kept with its bytes.
+    pub(crate) const fn take_answer_claim(&mut self) -> Option<Claim> {
+        self.answer.take()
+    }
+
+    pub(crate) const fn delivery(&self) -> Option<&Arc<Delivery>> {
+        self.delivery.as_ref()
     }
 }
 

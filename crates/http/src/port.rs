@@ -44,7 +44,7 @@ pub struct PortOptions {
     pub max_streams: u32,
     /// How long a request's head may take, and the pause between two pieces of its body.
     pub read_timeout_ms: u64,
-    /// How long a client may take nothing of an answer that is ready.
+    /// How long a client may take nothing of an answer that is ready, be it a connection's or a stream's of HTTP/2.
     pub write_timeout_ms: u64,
     /// How long a connection may stay without a request.
     pub idle_timeout_ms: u64,

@@ -1,17 +1,20 @@
 //! Answers: their bodies, and JSON text written by hand where that saves a copy.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::Stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 use http_body::{Frame, SizeHint};
+use scrinium_accounting::Claim;
 use scrinium_document::json::{JsonText, JsonWriter};
 use serde::Serialize;
 
 use crate::budget::Share;
+use crate::delivery::Delivery;
 use crate::error::HttpError;
 use crate::observer::Usage;
 use crate::patience::InFlight;
@@ -27,6 +30,8 @@ pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, HttpError>> + S
 /// The body of an answer: whole, or made piece by piece as fast as the client takes it.
 pub struct Body {
     kind: Kind,
+    /// What is left of the last piece.
+    rest: Bytes,
     /// Dropped with the body, which tells the connection that the request is answered.
     guard: Option<InFlight>,
     usage: Option<Box<Usage>>,
@@ -39,9 +44,22 @@ enum Kind {
     Pieces { pieces: Pieces, length: Option<u64> },
 }
 
+/// The bytes of a whole answer, which count for as long as they wait to be sent.
+struct CountedBytes {
+    bytes: Bytes,
+    _shares: Vec<Share>,
+    _claim: Option<Claim>,
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl Body {
     fn of(kind: Kind) -> Self {
-        Self { kind, guard: None, usage: None, shares: Vec::new() }
+        Self { kind, rest: Bytes::new(), guard: None, usage: None, shares: Vec::new() }
     }
 
     /// The same, with something that is dropped when all of it is on its way.
@@ -111,6 +129,44 @@ impl Body {
         Self::of(Kind::Pieces { pieces: Box::pin(pieces), length: Some(length) })
     }
 
+    /// The delivery of its pieces, where the client has a window for them (HTTP/2).
+    fn delivery(&self) -> Option<&Arc<Delivery>> {
+        self.guard.as_ref().and_then(InFlight::delivery)
+    }
+
+    /// The next bytes to be sent.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
+        if self.rest.is_empty() {
+            self.rest = match &mut self.kind {
+                Kind::Whole(bytes) if bytes.is_empty() => return Poll::Ready(None),
+                Kind::Whole(bytes) => std::mem::take(bytes),
+                Kind::Pieces { pieces, .. } => match ready!(pieces.as_mut().poll_next(context)) {
+                    Some(Ok(bytes)) => bytes,
+                    ended => return Poll::Ready(ended),
+                },
+            };
+        }
+        let most = if self.delivery().is_some() { PIECE_BYTES } else { usize::MAX };
+        Poll::Ready(Some(Ok(self.rest.split_to(self.rest.len().min(most)))))
+    }
+
+    /// `bytes`, so that it is seen when they were sent. A stream of HTTP/2 waits for that, and then for its end; a
+    /// connection of HTTP/1.1 is done with an answer once it holds the last of it, which counts until it has gone.
+    fn handed_over(&mut self, bytes: Bytes) -> Bytes {
+        if let Some(delivery) = self.delivery() {
+            return if bytes.is_empty() { bytes } else { delivery.hand_over(bytes) };
+        }
+        if matches!(self.kind, Kind::Pieces { .. }) {
+            return bytes;
+        }
+        let claim = self.guard.as_mut().and_then(InFlight::take_answer_claim);
+        self.shares.retain(|share| !share.is_empty());
+        if claim.is_none() && self.shares.is_empty() {
+            return bytes;
+        }
+        Bytes::from_owner(CountedBytes { bytes, _shares: std::mem::take(&mut self.shares), _claim: claim })
+    }
+
     /// How many bytes there are, where that is known.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
@@ -135,19 +191,20 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        let piece = match &mut self.kind {
-            Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Kind::Whole(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
-            Kind::Pieces { pieces, .. } => pieces.as_mut().poll_next(context),
-        };
-        if let (Poll::Ready(Some(Ok(bytes))), Some(usage)) = (&piece, &mut self.usage) {
+        if let Some(delivery) = self.delivery() {
+            ready!(delivery.poll_taken(context));
+        }
+        let piece = ready!(self.poll_piece(context));
+        if let (Some(Ok(bytes)), Some(usage)) = (&piece, &mut self.usage) {
             usage.sent_bytes += bytes.len() as u64;
         }
-        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        Poll::Ready(piece.map(|piece| piece.map(|bytes| Frame::data(self.handed_over(bytes)))))
     }
 
+    /// Over HTTP/2 an answer ends when all of it was taken: a stream that has ended cannot be given up any more.
     fn is_end_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Whole(bytes) if bytes.is_empty())
+        matches!(&self.kind, Kind::Whole(bytes) if bytes.is_empty() && self.rest.is_empty())
+            && !self.delivery().is_some_and(|delivery| delivery.is_under_way())
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -68,6 +68,13 @@ struct Rest<S> {
     source: Option<S>,
 }
 
+impl<S> Rest<S> {
+    /// Text that it holds for further pieces.
+    fn held_bytes(&self) -> usize {
+        self.text.held_bytes()
+    }
+}
+
 impl<S: Source> Rest<S> {
     /// The next bytes, and what comes after them. Blocks.
     fn advance(mut self) -> Result<(Bytes, Option<Self>)> {
@@ -112,7 +119,7 @@ impl<S: Source> Begun<S> {
     /// 503 where clients have not taken as many answers as may be held.
     pub(crate) fn into_body(self, context: &Context, length: Option<u64>) -> Result<Body> {
         let mut share = context.state.budget.for_answer(context.identity.shared_name());
-        share.cover(self.first.len())?;
+        share.cover(self.first.len().saturating_add(self.rest.as_ref().map_or(0, Rest::held_bytes)))?;
         let Some(rest) = self.rest else { return Ok(Body::whole(self.first).with_share(share)) };
         let stage = Stage::First(self.first, rest, share);
         let workers = context.state.workers.clone();
@@ -145,11 +152,14 @@ enum Stage<S> {
 
 async fn next<S: Source>(workers: &WorkerPool, rest: Rest<S>, mut share: Share) -> Result<(Bytes, Stage<S>)> {
     // The piece before this one was taken.
-    share.shrink(0);
-    share.wait_for_room().await;
+    share.shrink(rest.held_bytes());
+    // Who holds memory must not wait for others who do; the next piece frees some of it.
+    if share.is_empty() {
+        share.wait_for_room().await;
+    }
     let admission = admit_again(workers).await?;
     let (bytes, rest) = admission.run(move || rest.advance()).await??;
-    share.cover_made(bytes.len());
+    share.cover_made(bytes.len().saturating_add(rest.as_ref().map_or(0, Rest::held_bytes)));
     let stage = match rest {
         Some(rest) => Stage::Next(rest, share),
         None => Stage::End(share),

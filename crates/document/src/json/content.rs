@@ -87,6 +87,12 @@ impl FilledText {
         self.given < self.text.len()
     }
 
+    /// Bytes of text that stay in memory for further pieces; contents are read when they are given.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        if self.has_contents() || self.has_text() { self.text.len() } else { 0 }
+    }
+
     /// Bytes of the whole, with all contents.
     #[must_use]
     pub fn length(&self) -> u64 {

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use scrinium_accounting::{AccountOptions, Accounts};
+use scrinium_accounting::{AccountOptions, Accounts, Holder, Resource};
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_http::{
     Administration, Authenticator, ConsoleAnswer, Hashing, HttpOptions, HttpState, Identity, LoginRefusal,
@@ -204,6 +204,8 @@ pub(crate) struct Server {
     pub(crate) statistics: Registry,
     pub(crate) observed: Arc<Observed>,
     pub(crate) people: Arc<People>,
+    pub(crate) accounts: Accounts,
+    state: HttpState,
     client: Client<HttpConnector, Full<Bytes>>,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
@@ -247,6 +249,7 @@ impl Server {
         std::mem::forget(store.clone());
         let databases = Databases::open(&store, options).unwrap();
         let people = Arc::new(People::default());
+        let accounts = http.accounts.clone();
         let state = HttpState::new(Parts {
             databases: databases.clone(),
             authenticator: people.clone(),
@@ -258,7 +261,7 @@ impl Server {
         let observed = Arc::new(Observed::default());
         state.set_observer(observed.clone());
         state.set_audit(observed.clone());
-        let bound = scrinium_http::Server::bind(vec![port], state).unwrap();
+        let bound = scrinium_http::Server::bind(vec![port], state.clone()).unwrap();
         let address = bound.addresses()[0];
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(bound.run(async { drop(stopped.await) }, Duration::from_secs(5)));
@@ -268,11 +271,24 @@ impl Server {
             statistics,
             observed,
             people,
+            accounts,
+            state,
             client: Client::builder(TokioExecutor::new()).build_http(),
             stop: Some(stop),
             running: Some(running),
             _dir: dir,
         }
+    }
+
+    /// Memory that requests and answers hold.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.state.body_bytes()
+    }
+
+    /// Requests that an administrator has under way.
+    pub(crate) fn requests_of_admin(&self) -> usize {
+        let admin = Holder::Administrator("admin".into());
+        self.accounts.account(&admin).held(Resource::Requests)
     }
 
     /// Stops the server; how long that took is the caller's to judge.

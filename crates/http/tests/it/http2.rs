@@ -53,9 +53,31 @@ fn request_with(fields: &[(&str, &str)]) -> Vec<u8> {
     block
 }
 
+/// A request of an administrator.
+fn request_of_admin(method: &str, path: &str) -> Vec<u8> {
+    let mut block = vec![if method == "POST" { 0x83 } else { 0x82 }, 0x86, 0x04];
+    block.push(u8::try_from(path.len()).unwrap());
+    block.extend_from_slice(path.as_bytes());
+    block.extend_from_slice(&[0x41, 0x01, b'x']);
+    let basic = basic("admin", PASSWORD);
+    for (name, value) in [("authorization", basic.as_str()), ("content-type", "application/json")] {
+        block.push(0);
+        for text in [name, value] {
+            block.push(u8::try_from(text.len()).unwrap());
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    block
+}
+
 /// What the server has said.
 #[derive(Debug, Default)]
 struct Heard {
+    /// Streams that were reset.
+    reset: Vec<u32>,
+    /// Bytes of answers, and the streams whose answers are whole.
+    data_bytes: usize,
+    ended: Vec<u32>,
     /// Codes of resets, and of the goodbye.
     codes: Vec<u32>,
     /// Streams whose answers have begun.
@@ -86,13 +108,20 @@ fn parse(mut bytes: &[u8]) -> Heard {
         let Some((payload, rest)) = rest.split_at_checked(length) else { break };
         let code = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().unwrap());
         match head[3] {
-            RST_STREAM => heard.codes.push(code(0)),
+            RST_STREAM => {
+                heard.codes.push(code(0));
+                heard.reset.push(number(5));
+            }
+            DATA => heard.data_bytes += length,
             GOAWAY => heard.codes.push(code(4)),
             HEADERS => {
                 heard.answered.push(number(5));
                 heard.statuses.extend(status_of(payload));
             }
             _ => {}
+        }
+        if matches!(head[3], DATA | HEADERS) && head[4] & END_STREAM > 0 {
+            heard.ended.push(number(5));
         }
         bytes = rest;
     }
@@ -333,14 +362,7 @@ async fn who_opens_no_window_stops_nobody() {
     let server = Server::start().await;
     server.ask("PUT", "/db", ()).await.expect(201);
     server.ask("PUT", "/db/large/file", (&[][..], vec![7; 1 << 20])).await.expect(201);
-    let path = "/db/large/file";
-    let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
-    block.extend_from_slice(path.as_bytes());
-    block.extend_from_slice(&[0x41, 0x01, b'x', 0x00, 13]);
-    block.extend_from_slice(b"authorization");
-    let basic = basic("admin", PASSWORD);
-    block.push(u8::try_from(basic.len()).unwrap());
-    block.extend_from_slice(basic.as_bytes());
+    let block = request_of_admin("GET", "/db/large/file");
     let mut stalled = Vec::new();
     for _ in 0..4 {
         let mut stream = server.connect().await;
@@ -364,4 +386,157 @@ async fn who_opens_no_window_stops_nobody() {
     timeout(Duration::from_secs(20), is_idle).await.unwrap();
     drop(stalled);
     server.ask("GET", "/db/large/file", ()).await.expect(200);
+}
+
+/// A connection whose client reads all frames, and opens windows only as it likes.
+struct Stingy {
+    stream: tokio::net::TcpStream,
+    bytes: Vec<u8>,
+}
+
+impl Stingy {
+    /// Sends these frames after settings that open `window` bytes for each stream (RFC 9113 §6.5.2).
+    async fn connect(server: &Server, window: u32, frames: &[u8]) -> Self {
+        let mut stream = server.connect().await;
+        let settings = frame(SETTINGS, 0, 0, &[&[0, 4][..], &window.to_be_bytes()].concat());
+        stream.write_all(&[PREFACE, &settings, frames].concat()).await.unwrap();
+        Self { stream, bytes: Vec::new() }
+    }
+
+    async fn send(&mut self, frames: &[u8]) {
+        self.stream.write_all(frames).await.unwrap();
+    }
+
+    /// Reads until what was heard is enough.
+    async fn hear(&mut self, is_enough: impl Fn(&Heard) -> bool) -> Heard {
+        let mut piece = vec![0; 65_536];
+        while !is_enough(&parse(&self.bytes)) {
+            let read = timeout(Duration::from_secs(20), self.stream.read(&mut piece)).await;
+            let length = read.expect("the server is silent").unwrap();
+            assert!(length > 0, "the connection ended: {:?}", parse(&self.bytes));
+            self.bytes.extend_from_slice(&piece[..length]);
+        }
+        parse(&self.bytes)
+    }
+}
+
+/// A request, with its body where there is one.
+fn asked(stream: u32, path: &str, body: &[u8]) -> Vec<u8> {
+    if body.is_empty() {
+        return frame(HEADERS, WHOLE, stream, &request_of_admin("GET", path));
+    }
+    let head = frame(HEADERS, END_HEADERS, stream, &request_of_admin("POST", path));
+    [head, frame(DATA, END_STREAM, stream, body)].concat()
+}
+
+async fn holds_nothing(server: &Server) {
+    let given_back = async {
+        while server.body_bytes() > 0 || server.requests_of_admin() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), given_back).await.expect("memory and requests are given back");
+}
+
+/// A server whose clients must take something within a moment, with answers of all kinds: whole ones, short and long, and
+/// pieces.
+async fn impatient() -> (Server, Vec<(&'static str, Vec<u8>)>) {
+    let port = scrinium_http::PortOptions { write_timeout_ms: 1000, ..crate::common::local_port() };
+    let server = Server::with(port, scrinium_database::DatabaseOptions::default()).await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    server.ask("PUT", "/db/large/file", (&[][..], vec![7; 1 << 20])).await.expect(201);
+    server.ask("PUT", "/db/long", serde_json::json!({"text": "y".repeat(300_000)})).await.expect(201);
+    let revisions = format!("{{{}}}", vec!["\"x\":[\"1-a\"]"; 300].join(","));
+    let answers = vec![
+        ("/db/long", Vec::new()),
+        ("/_up", Vec::new()),
+        ("/db/large/file", Vec::new()),
+        ("/db/large?attachments=true", Vec::new()),
+        ("/db/_all_docs?include_docs=true", Vec::new()),
+        ("/db/_changes?feed=continuous&heartbeat=50", Vec::new()),
+        ("/db/_revs_diff", revisions.into_bytes()),
+        ("/db/missing", Vec::new()),
+    ];
+    (server, answers)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_whose_client_takes_nothing_is_reset_and_frees_what_it_held() {
+    let (server, answers) = impatient().await;
+    for window in [0, 1] {
+        let streams: Vec<u32> = (0..answers.len() as u32 * 2).map(|number| 2 * number + 1).collect();
+        let paths = answers.iter().cycle();
+        let frames: Vec<u8> =
+            streams.iter().zip(paths).flat_map(|(stream, (path, body))| asked(*stream, path, body)).collect();
+        let mut stingy = Stingy::connect(&server, window, &frames).await;
+        // All of a long answer counts while it waits, wherever it does.
+        let second = answers.len() as u32 * 2 + 1;
+        stingy.hear(|heard| heard.answered.contains(&1) && heard.answered.contains(&second)).await;
+        assert!(server.body_bytes() >= 2 * 300_000, "{} bytes are counted", server.body_bytes());
+        let heard = stingy.hear(|heard| heard.reset.len() == streams.len()).await;
+        assert_eq!((heard.ended.as_slice(), heard.data_bytes <= streams.len()), (&[][..], true), "{heard:?}");
+        holds_nothing(&server).await;
+        // The connection goes on, and a stream whose window opens is answered.
+        let next = streams.len() as u32 * 2 + 1;
+        let opened = [asked(next, "/_up", &[]), frame(WINDOW_UPDATE, 0, next, &1000_u32.to_be_bytes())];
+        stingy.send(&opened.concat()).await;
+        let heard = stingy.hear(|heard| !heard.ended.is_empty()).await;
+        assert_eq!(heard.ended, [next]);
+    }
+    server.ask("GET", "/db/large/file", ()).await.expect(200);
+}
+
+/// The window of the whole connection stalls streams that have one of their own (RFC 9113 §6.9.1).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_window_stays_shut_frees_its_streams() {
+    let (server, _) = impatient().await;
+    let frames: Vec<u8> = (0..16).flat_map(|number| asked(2 * number + 1, "/db/large/file", &[])).collect();
+    let mut stingy = Stingy::connect(&server, 1 << 24, &frames).await;
+    let heard = stingy.hear(|heard| heard.reset.len() == 16).await;
+    assert_eq!((heard.data_bytes, heard.ended.len()), (65_535, 0));
+    holds_nothing(&server).await;
+}
+
+/// A slow client is not one who takes nothing: each piece that it takes gives it time for the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_whose_client_is_slow_is_answered_to_its_end() {
+    let (server, _) = impatient().await;
+    let mut stingy = Stingy::connect(&server, 0, &asked(1, "/db/long", &[])).await;
+    let mut opened = 0;
+    while opened < 300_000 {
+        let window = [0, 1].map(|stream| frame(WINDOW_UPDATE, 0, stream, &33_000_u32.to_be_bytes()));
+        stingy.send(&window.concat()).await;
+        opened += 33_000;
+        let heard = stingy.hear(|heard| heard.data_bytes >= opened || !heard.ended.is_empty()).await;
+        assert!(heard.reset.is_empty(), "{heard:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let heard = stingy.hear(|heard| !heard.ended.is_empty()).await;
+    assert!(heard.data_bytes > 300_000 && heard.reset.is_empty(), "{heard:?}");
+    holds_nothing(&server).await;
+}
+
+/// The same memory over HTTP/1.1, where the connection is given up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_answer_counts_until_its_client_has_taken_it() {
+    let (server, _) = impatient().await;
+    let text = "y".repeat(1_900_000);
+    server.ask("PUT", "/db/longer", serde_json::json!({"text": text})).await.expect(201);
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(server.address).await.unwrap();
+    let authorization = basic("admin", PASSWORD);
+    let request = format!("GET /db/longer HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n\r\n");
+    // More than the system takes of it.
+    stream.write_all(request.repeat(6).as_bytes()).await.unwrap();
+    let waits = async {
+        let mut times = 0;
+        while times < 20 {
+            times = if server.body_bytes() > 1_900_000 { times + 1 } else { 0 };
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), waits).await.expect("an answer that nobody takes counts");
+    holds_nothing(&server).await;
+    drop(stream);
 }

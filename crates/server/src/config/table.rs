@@ -270,7 +270,8 @@ configuration! {
         max_streams: Integer { min: 1, max: 1000 } = "128", Restart;
         /// The longest that the head of a request may take, and the longest pause within its body.
         read_timeout: Duration { min: SECOND, max: HOUR } = "30 s", Restart;
-        /// The longest that a client may take nothing of an answer.
+        /// The longest that a client may take nothing of an answer. Then its connection is closed, or its stream of an
+        /// HTTP/2 connection is reset.
         write_timeout: Duration { min: SECOND, max: HOUR } = "60 s", Restart;
         /// A connection without requests is closed after this time.
         idle_timeout: Duration { min: SECOND, max: DAY } = "5 min", Restart;
