@@ -2,18 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use scrinium_clock::Clock;
-use scrinium_database::{Identity, Level, is_mail_file};
-use serde_json::{Value, json};
-
-use crate::access::Opened;
-use crate::authority::PersonChange;
-use crate::context::Context;
-use crate::state::HttpState;
+use serde_json::Value;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,16 +85,6 @@ pub trait Audit: Send + Sync + 'static {
     fn record(&self, entry: &AuditEntry<'_>);
 }
 
-impl Context {
-    /// Puts on record what the sender of this request has done to `target`.
-    pub(crate) fn audit(&self, action: AuditAction, target: &str, details: Option<&Value>) {
-        if let Some(audit) = self.state.audit() {
-            let (person, address) = (self.identity.name(), Some(self.client.address));
-            audit.record(&AuditEntry { action, target, person, address, details });
-        }
-    }
-}
-
 /// An administrator who continues in a database is on record again after this time.
 const OPENING_AGAIN: Duration = Duration::from_mins(15);
 
@@ -113,7 +96,8 @@ const OPENINGS_MAX: usize = 10_000;
 pub(crate) struct OfficialOpenings(Mutex<HashMap<(String, String), Instant>>);
 
 impl OfficialOpenings {
-    fn is_new(&self, person: &str, database: &str, clock: &Clock) -> bool {
+    /// Whether it is to be put on record; from then on it is not, for a while.
+    pub(crate) fn is_new(&self, person: &str, database: &str, clock: &Clock) -> bool {
         let mut opened = self.0.lock();
         let key = (person.to_owned(), database.to_owned());
         if opened.get(&key).is_some_and(|since| clock.elapsed(*since) < OPENING_AGAIN) {
@@ -124,57 +108,5 @@ impl OfficialOpenings {
         }
         opened.insert(key, clock.instant());
         true
-    }
-}
-
-/// Puts on record that an administrator has opened a database that shows them less for anything but their office: another's
-/// mail, or documents that `Readers` may hide, which nobody else can mend or delete.
-pub(crate) fn by_office(state: &HttpState, opened: &Opened, by: &Identity, address: IpAddr) {
-    let (Some(audit), Some(person), target) = (state.audit(), by.name(), opened.name()) else { return };
-    let has_list = !matches!(opened.access_list(), Ok(None));
-    if !has_list && !is_mail_file(target) {
-        return;
-    }
-    let own_roles: Vec<String> = by.roles().iter().filter(|role| !role.starts_with('_')).cloned().collect();
-    let themselves = Identity::new(person, own_roles);
-    // What they have without the office; where it cannot be read, that is nothing.
-    let level = opened.access_of(&themselves).map_or(Level::NoAccess, |access| access.level());
-    let action = if level < Level::Reader && is_mail_file(target) {
-        AuditAction::MailFileOpened
-    } else if has_list && !opened.shows_all_to(&themselves).unwrap_or(false) {
-        AuditAction::FullAccessUsed
-    } else {
-        return;
-    };
-    if state.openings.is_new(person, target, state.databases.clock()) {
-        let details = json!({"level": level.text()});
-        let (person, address) = (Some(person), Some(address));
-        audit.record(&AuditEntry { action, target, person, address, details: Some(&details) });
-    }
-}
-
-/// Puts on record what a request has changed of people. Whatever it was answered, it may have written before it failed.
-pub(crate) async fn people(context: &Context, database: &str, id: Option<String>) {
-    let (authenticator, owned) = (Arc::clone(&context.state.authenticator), database.to_owned());
-    let by = context.identity.clone();
-    let changed = move || Ok(authenticator.changed_people(&owned, id.as_deref(), &by));
-    let changes = context.state.run(changed).await;
-    // Where the pool is busy or closed they are told later, as changed by nobody.
-    for PersonChange { action, id, details } in changes.unwrap_or_default() {
-        context.audit(action, &id, details.as_ref());
-    }
-}
-
-/// Puts on record what was changed otherwise than by requests.
-pub(crate) fn changed_otherwise(state: &HttpState) {
-    let Some(audit) = state.audit() else { return };
-    for PersonChange { action, id, details } in state.authenticator.changed_otherwise() {
-        audit.record(&AuditEntry {
-            action,
-            target: &id,
-            person: None,
-            address: None,
-            details: details.as_ref(),
-        });
     }
 }

@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::gzip::{self, Encoding};
 use crate::intake::{HELD_WHOLE_BYTES, Intake, Received};
-use crate::port::PortOptions;
+use crate::port_options::PortOptions;
 use crate::routes::{BodyLimit, Limits, Need};
 use crate::state::HttpState;
 

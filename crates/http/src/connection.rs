@@ -18,9 +18,10 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::client::Peer;
 use crate::delivery::StreamExecutor;
+use crate::ending::{Ending, raised};
 use crate::head::MOST_HEADERS;
 use crate::patience::{Clock, InFlight, Patient, Times};
-use crate::port::{Ending, PortOptions, raised};
+use crate::port_options::PortOptions;
 use crate::proxy_header::{self, Rewound};
 use crate::service;
 use crate::state::HttpState;

@@ -8,23 +8,27 @@ use http::header::{CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION}
 use http::{HeaderMap, HeaderName, Method};
 use parking_lot::Mutex;
 use scrinium_accounting::Account;
+use scrinium_database::Reading;
 use scrinium_worker::Admission;
 
 use crate::access::{self, Opened};
+use crate::address::Address;
 use crate::authority::Identity;
 use crate::client::Client;
 use crate::encoding;
 use crate::error::{HttpError, Result};
 use crate::operations::Operation;
-use crate::port::PortOptions;
+use crate::port_options::PortOptions;
 use crate::query::Query;
 use crate::response::Body;
-use crate::router::Address;
 use crate::routes::MethodRoute;
 use crate::state::HttpState;
 
 /// What CouchDB says of a revision that is another one in `If-Match`.
 pub(crate) const TAG_DIFFERS: &str = "Document rev and etag have different values";
+
+/// So often a request waits, where views are rebuilt or discarded meanwhile.
+const WAITS_MAX: usize = 5;
 
 /// One request, apart from its body.
 pub(crate) struct Context {
@@ -63,7 +67,27 @@ impl Context {
         self.admitted(work).await.map(|(_, done)| done)
     }
 
-    /// The same for a transaction that goes on behind `work`: it stays admitted until the admission is dropped.
+    /// As [`with_database`](Self::with_database) for what reads views. `work` begins again when the views that it needs
+    /// have been brought up to date, with the change that they have reached; meanwhile it has neither a thread of the pool nor a
+    /// place among the transactions that are admitted.
+    pub(crate) async fn with_views<T: Send + 'static>(
+        &self,
+        work: impl Fn(Opened, Option<u64>) -> Result<Reading<T>> + Clone + Send + 'static,
+    ) -> Result<T> {
+        let mut reached = None;
+        for _ in 0..WAITS_MAX {
+            let again = work.clone();
+            let update = match self.with_database(move |opened| again(opened, reached)).await? {
+                Reading::Ready(ready) => return Ok(ready),
+                Reading::Behind(update) => update,
+            };
+            let _waits = self.state.view_waits.enter(self.identity.name().unwrap_or_default())?;
+            reached = Some(update.done().await?);
+        }
+        Err(HttpError::unavailable("The view keeps being rebuilt; try again later."))
+    }
+
+    /// As [`with_database`](Self::with_database), for a transaction that goes on behind `work`: it stays admitted until the admission is dropped.
     pub(crate) async fn admitted<T: Send + 'static>(
         &self,
         work: impl FnOnce(Opened) -> Result<T> + Send + 'static,
@@ -93,7 +117,7 @@ impl Context {
             let opened = access::open(&databases, &name, &identity, need)?;
             authorised.store(true, Ordering::Relaxed);
             if identity.is_administrator() {
-                crate::audit::by_office(&state, &opened, &identity, address);
+                crate::audit_record::by_office(&state, &opened, &identity, address);
             }
             Ok(opened)
         }
@@ -112,7 +136,7 @@ impl Context {
     /// What the request is for statistics and logs.
     pub(crate) fn operation(&self) -> Operation {
         let told = *self.operation.lock();
-        told.unwrap_or_else(|| self.entry.operation.of(self))
+        told.unwrap_or_else(|| self.entry.operation.of(&self.query, self.database_name()))
     }
 
     /// Says what the request is, where its body alone tells.

@@ -7,7 +7,7 @@ use http::header::{
 };
 use http::{Method, Response, StatusCode};
 
-use crate::port::PortOptions;
+use crate::port_options::PortOptions;
 use crate::response::Body;
 
 const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, TRACE, CONNECT, COPY, OPTIONS";

@@ -17,7 +17,7 @@ use hyper::rt::Executor;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::patience::Alarm;
+use crate::alarm::Alarm;
 
 /// The way of one stream's answer to its client.
 #[derive(Debug, Default)]

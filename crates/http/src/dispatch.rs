@@ -2,14 +2,14 @@
 
 use http::{Method, Response};
 
+use crate::address::Address;
 use crate::authority::Identity;
 use crate::body::RequestBody;
 use crate::budget::UNCOUNTED_BYTES;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::operations::OperationTimer;
+use crate::operation_timer::OperationTimer;
 use crate::response::Body;
-use crate::router::Address;
 use crate::routes::{MethodRoute, Need};
 
 /// The entry of the table for a request, if its sender may ask for it as far as that can be said without the database.

@@ -3,18 +3,16 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use http::StatusCode;
 use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
-use http::{Response, StatusCode};
 use scrinium_accounting::Overdrawn;
 use scrinium_contents::ContentError;
 use scrinium_database::{DatabaseError, InvalidInput, Oversized};
 use scrinium_document::DocumentError;
-use scrinium_document::json::JsonWriter;
 use scrinium_mango::MangoError;
 use scrinium_worker::WorkerError;
 
 use crate::authority::LoginRefusal;
-use crate::response::{self, Body};
 
 /// A refusal, on its way to becoming `{"error":…,"reason":…}`.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -27,7 +25,7 @@ pub struct HttpError {
     /// CouchDB's sentence.
     pub reason: Cow<'static, str>,
     /// Boxed, because few have one and all are moved about.
-    header: Option<Box<(HeaderName, HeaderValue)>>,
+    pub(crate) header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 type Words = Cow<'static, str>;
@@ -168,19 +166,6 @@ impl HttpError {
         let text = format!("bytes */{length}");
         error.header = HeaderValue::try_from(text).ok().map(|value| Box::new((CONTENT_RANGE, value)));
         error
-    }
-
-    /// The answer: CouchDB's JSON object and a newline.
-    pub(crate) fn into_response(self) -> Response<Body> {
-        let mut text = JsonWriter::with_capacity(self.error.len() + self.reason.len() + 32);
-        text.literal("{");
-        response::push_error_members(&mut text, &self.error, &self.reason);
-        text.literal("}\n");
-        let mut response = response::json(self.status, text);
-        if let Some((name, value)) = self.header.map(|header| *header) {
-            response.headers_mut().insert(name, value);
-        }
-        response
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Instant;
 
-use crate::patience::Alarm;
+use crate::alarm::Alarm;
 
 /// How much is thrown away. Who sends more than that without ever looking for an answer is waited for, and not read any more.
 const MOST_BYTES: usize = 16 << 20;

@@ -4,9 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::context::Context;
-use crate::state::HttpState;
-
 /// Told of requests while they are answered; it must not wait.
 pub trait Observer: Send + Sync + 'static {
     /// An operation has ended, well or not.
@@ -48,36 +45,20 @@ pub struct Used<'r> {
 
 /// Adds up what a request uses, and tells it when it is dropped.
 pub(crate) struct Usage {
-    state: HttpState,
-    database: String,
-    person: Option<Arc<str>>,
-    writes: bool,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) database: String,
+    pub(crate) person: Option<Arc<str>>,
+    pub(crate) writes: bool,
     /// Whether it is reported at all.
     pub(crate) counts: bool,
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,
 }
 
-impl Usage {
-    /// `None`: nobody wants to know, or it is no request on a database.
-    pub(crate) fn of(context: &Context) -> Option<Box<Self>> {
-        context.state.observer()?;
-        Some(Box::new(Self {
-            state: context.state.clone(),
-            database: context.address.get("db")?.to_owned(),
-            person: context.identity.shared_name(),
-            writes: context.entry.writes,
-            counts: false,
-            received_bytes: 0,
-            sent_bytes: 0,
-        }))
-    }
-}
-
 impl Drop for Usage {
     fn drop(&mut self) {
-        if let Some(observer) = self.state.observer().filter(|_| self.counts) {
-            observer.used(&Used {
+        if self.counts {
+            self.observer.used(&Used {
                 database: &self.database,
                 person: self.person.as_deref(),
                 writes: self.writes,

@@ -24,16 +24,11 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use http::Response;
-use http::header::{CONTENT_LENGTH, ETAG};
 use scrinium_clock::Clock;
 use scrinium_database::is_mailbox;
 use scrinium_statistics::{Counter, Registry};
 
-use crate::context::Context;
-use crate::error::HttpError;
 use crate::operations::Operation;
-use crate::response::Body;
 
 /// Lines that may wait to be written.
 const QUEUE: usize = 8192;
@@ -58,6 +53,24 @@ pub(crate) struct OperationLog {
     clock: Clock,
     key: RandomState,
     left_out: Counter,
+}
+
+/// A request, as far as the log says something of it.
+pub(crate) struct LoggedRequest<'r> {
+    pub(crate) database: Option<&'r str>,
+    pub(crate) person: &'r str,
+    pub(crate) writes: bool,
+    /// The length of its body, where it says so.
+    pub(crate) sent_bytes: Option<u64>,
+}
+
+/// And its answer.
+pub(crate) struct LoggedAnswer {
+    pub(crate) operation: Operation,
+    pub(crate) status: u16,
+    pub(crate) length: Option<u64>,
+    /// It is the first revision of a document.
+    pub(crate) is_first_revision: bool,
 }
 
 /// A request that is being answered.
@@ -89,10 +102,9 @@ impl OperationLog {
     }
 
     /// What is about to be done; `None` where nobody wants to know.
-    pub(crate) fn entry(&self, context: &Context) -> Option<Entry> {
+    pub(crate) fn entry(&self, request: &LoggedRequest<'_>) -> Option<Entry> {
         self.sender.as_ref()?;
-        let database = context.address.get("db");
-        let person = context.identity.name().unwrap_or_default();
+        let (database, person) = (request.database, request.person);
         let kind = match database {
             // People are registered by administrators, which is no user's work.
             None | Some(DIRECTORY) => "-",
@@ -100,53 +112,38 @@ impl OperationLog {
             Some(name) if is_mailbox(name) => "box",
             Some(_) => "shared",
         };
-        let sent = context.header(&CONTENT_LENGTH).and_then(|length| length.parse().ok());
         Some(Entry {
             time_ms: self.clock.now_ms(),
             began: Instant::now(),
             person: self.key.hash_one(("person", person)),
             kind,
             database: self.key.hash_one(("database", database.unwrap_or_default())),
-            bytes: if context.entry.writes { Some(sent.unwrap_or(0)) } else { None },
+            bytes: request.writes.then(|| request.sent_bytes.unwrap_or(0)),
         })
     }
 
     /// It has been done.
-    pub(crate) fn record(
-        &self,
-        context: &Context,
-        entry: &Entry,
-        answer: &Result<Response<Body>, HttpError>,
-    ) {
+    pub(crate) fn record(&self, entry: &Entry, answer: &LoggedAnswer) {
         let Some(sender) = &self.sender else { return };
-        let (status, length) = match answer {
-            Ok(response) => (response.status().as_u16(), response.body().length()),
-            Err(error) => (error.status.as_u16(), None),
-        };
-        let operation = match context.operation() {
+        let operation = match answer.operation {
             // A workload makes as many documents as were made.
-            Operation::UpdateNote if is_first_revision(answer) => "CREATE_NOTE",
+            Operation::UpdateNote if answer.is_first_revision => "CREATE_NOTE",
             operation => operation.name(),
         };
         let line = format!(
-            "{} {:016x} {operation} {} {:016x} {} {} {status}\n",
+            "{} {:016x} {operation} {} {:016x} {} {} {}\n",
             entry.time_ms,
             entry.person,
             entry.kind,
             entry.database,
-            entry.bytes.or(length).unwrap_or(0),
+            entry.bytes.or(answer.length).unwrap_or(0),
             entry.began.elapsed().as_millis(),
+            answer.status,
         );
         if sender.try_send(line).is_err() {
             self.left_out.add(1);
         }
     }
-}
-
-/// A document that was written for the first time has a revision that begins with 1.
-fn is_first_revision(answer: &Result<Response<Body>, HttpError>) -> bool {
-    let tag = answer.as_ref().ok().and_then(|response| response.headers().get(ETAG));
-    tag.and_then(|tag| tag.to_str().ok()).is_some_and(|tag| tag.starts_with("\"1-"))
 }
 
 /// Writes until the last who hands over lines has gone.

@@ -1,14 +1,12 @@
 //! The operations of the interface, under the names that `show transactions`, the log database and the operation log
 //! have for them.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use scrinium_database::is_mailbox;
 use scrinium_statistics::Registry;
 
-use crate::context::Context;
-use crate::observer::Operated;
+use crate::query::Query;
 
 /// Declares the operations: a variant, and the name that the seeds have for it.
 macro_rules! operations {
@@ -100,12 +98,12 @@ const PAGE_STARTS: [&str; 6] = ["startkey", "start_key", "skip", "start", "from"
 
 impl Operation {
     /// What this request is, where the table of routes cannot know.
-    pub(crate) fn of(self, context: &Context) -> Self {
-        let given = |names: &[&str]| names.iter().any(|name| context.query.get(name).is_some());
+    pub(crate) fn of(self, query: &Query, database: &str) -> Self {
+        let given = |names: &[&str]| names.iter().any(|name| query.get(name).is_some());
         match self {
             Self::OpenCollection if given(&["find", "key"]) => Self::FindByKey,
             Self::OpenCollection if given(&PAGE_STARTS) => Self::ReadEntries,
-            Self::UpdateNote | Self::UpdateNotes if is_mailbox(context.database_name()) => Self::MailDeposit,
+            Self::UpdateNote | Self::UpdateNotes if is_mailbox(database) => Self::MailDeposit,
             other => other,
         }
     }
@@ -120,42 +118,10 @@ impl Operations {
         Self(timed.map(|operation| registry.operation(operation.name())).collect())
     }
 
-    fn record(&self, operation: Operation, elapsed: Duration) {
+    pub(crate) fn record(&self, operation: Operation, elapsed: Duration) {
         // The numbers of an enum without fields count up from 0 in the order of `ALL`, of which `Other` is the last.
         if let Some(histogram) = self.0.get(operation as usize) {
             histogram.record(elapsed);
-        }
-    }
-}
-
-/// Measures from its making until it is dropped; records, and tells the observer, what the request was by then.
-pub(crate) struct OperationTimer<'r> {
-    context: &'r Context,
-    started: Instant,
-}
-
-impl<'r> OperationTimer<'r> {
-    pub(crate) fn start(context: &'r Context) -> Self {
-        Self { context, started: Instant::now() }
-    }
-}
-
-impl Drop for OperationTimer<'_> {
-    fn drop(&mut self) {
-        let operation = self.context.operation();
-        if operation == Operation::Other {
-            return;
-        }
-        let (state, elapsed) = (&self.context.state, self.started.elapsed());
-        state.operations.record(operation, elapsed);
-        if let Some(observer) = state.observer() {
-            observer.operated(&Operated {
-                operation: operation.name(),
-                database: self.context.database_name(),
-                person: self.context.identity.name(),
-                elapsed,
-                waited: Duration::from_micros(self.context.waited_us.load(Ordering::Relaxed)),
-            });
         }
     }
 }

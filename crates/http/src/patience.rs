@@ -15,8 +15,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use scrinium_accounting::{Busy, Claim, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
+use crate::alarm::Alarm;
 use crate::delivery::Delivery;
 use crate::error::HttpError;
 use crate::framing::HeadGuard;
@@ -211,26 +212,6 @@ impl<S> Patient<S> {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Pending,
         }
-    }
-}
-
-/// A timer that is moved as seldom as possible: it may ring early, and is then set again.
-#[derive(Default)]
-pub(crate) struct Alarm(Option<Pin<Box<Sleep>>>);
-
-impl Alarm {
-    pub(crate) fn poll<T>(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<io::Result<T>> {
-        let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        if sleep.deadline() > deadline {
-            sleep.as_mut().reset(deadline);
-        }
-        while sleep.as_mut().poll(context).is_ready() {
-            if Instant::now() >= deadline {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            sleep.as_mut().reset(deadline);
-        }
-        Poll::Pending
     }
 }
 

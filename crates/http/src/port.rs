@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use scrinium_accounting::{AddressRange, ConnectionRefusal, Holder};
+use scrinium_accounting::{ConnectionRefusal, Holder};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::client::Peer;
 use crate::connection::{self, Link};
+use crate::ending::{Ending, raised};
+use crate::port_options::PortOptions;
 use crate::standing;
 use crate::state::HttpState;
 
@@ -21,76 +23,11 @@ const BACKLOG: u32 = 4096;
 /// How long to rest when the system cannot give another connection (out of file handles).
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
-/// One port's switches.
-#[derive(Clone, Debug)]
-pub struct PortOptions {
-    /// Address and number; number 0 takes a free one.
-    pub listen: SocketAddr,
-    /// TLS, where it is on. Protocols `h2` and `http/1.1` are offered unless the configuration names its own.
-    pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Compress answers for clients that take gzip or zstd.
-    pub compression: bool,
-    /// Origins whose pages may ask (`https://app.example`); `*` is everyone. Empty: CORS is off.
-    pub cors_origins: Vec<String>,
-    /// Whether pages of those origins may send cookies and passwords; never those of `*`.
-    pub cors_credentials: bool,
-    /// The longest body held in memory; attachments are streamed and have the database's limit.
-    pub max_request_bytes: usize,
-    /// The longest head of a request; at least 8,192.
-    pub max_header_bytes: usize,
-    /// Proxies that are believed when they say who asks, by a PROXY header or in the headers of a request.
-    pub trusted_proxies: Vec<AddressRange>,
-    /// Requests of one HTTP/2 connection at the same time.
-    pub max_streams: u32,
-    /// How long a request's head may take, and the pause between two pieces of its body.
-    pub read_timeout_ms: u64,
-    /// How long a client may take nothing of an answer that is ready, be it a connection's or a stream's of HTTP/2.
-    pub write_timeout_ms: u64,
-    /// How long a connection may stay without a request.
-    pub idle_timeout_ms: u64,
-}
-
-impl Default for PortOptions {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 5984)),
-            tls: None,
-            compression: false,
-            cors_origins: Vec::new(),
-            cors_credentials: false,
-            max_request_bytes: 64 << 20,
-            max_header_bytes: 64 << 10,
-            trusted_proxies: Vec::new(),
-            max_streams: 128,
-            read_timeout_ms: 30_000,
-            write_timeout_ms: 60_000,
-            idle_timeout_ms: 300_000,
-        }
-    }
-}
-
 /// Ports that are bound, and take connections once [`Server::run`] is called.
 pub struct Server {
     state: HttpState,
     ports: Vec<(TcpListener, Arc<PortOptions>)>,
     addresses: Vec<SocketAddr>,
-}
-
-/// What a connection needs to know of the server's end.
-#[derive(Clone)]
-pub(crate) struct Ending {
-    /// True: finish what is under way.
-    pub(crate) stopping: watch::Receiver<bool>,
-    /// True: drop what is still under way.
-    pub(crate) aborting: watch::Receiver<bool>,
-    /// Dropped with the connection, so that the server knows when the last has gone.
-    _alive: mpsc::Sender<()>,
-}
-
-/// Completes when `signal` is true, or nobody can make it so any more.
-pub(crate) async fn raised(signal: &mut watch::Receiver<bool>) {
-    // The guard that it gives may not be held across a wait.
-    drop(signal.wait_for(|raised| *raised).await);
 }
 
 impl Server {
@@ -123,8 +60,7 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>, grace: Duration) {
         let aborting = watch::Sender::new(false);
         let (alive, mut last_gone) = mpsc::channel(1);
-        let ending =
-            Ending { stopping: self.state.stopping(), aborting: aborting.subscribe(), _alive: alive };
+        let ending = Ending::new(self.state.stopping(), aborting.subscribe(), alive);
         for (listener, options) in self.ports {
             tokio::spawn(accept(listener, options, self.state.clone(), ending.clone()));
         }

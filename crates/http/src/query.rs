@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::encoding::decode;
 use crate::error::{HttpError, Result};
-use crate::stream::READ_AT_ONCE_BYTES;
+use crate::response::READ_AT_ONCE_BYTES;
 
 /// More parameters than any client has; the rest of a longer query is refused.
 const MOST_PARAMETERS: usize = 256;

@@ -18,11 +18,16 @@ use crate::delivery::Delivery;
 use crate::error::HttpError;
 use crate::observer::Usage;
 use crate::patience::InFlight;
-use crate::standing::{self, StandingWatch};
-use crate::stream::PIECE_BYTES;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) const MUST_REVALIDATE: HeaderValue = HeaderValue::from_static("must-revalidate");
+
+/// What a piece should come to: large enough that its hand-off does not matter, small enough for many
+/// clients at once.
+pub(crate) const PIECE_BYTES: usize = 32 << 10;
+
+/// Rows or documents are read for one piece until they hold this: one of them may be many times a piece.
+pub(crate) const READ_AT_ONCE_BYTES: usize = 256 << 10;
 
 /// Pieces of a body. An error ends the connection, so that a client never takes half an answer for whole.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, HttpError>> + Send>>;
@@ -74,12 +79,15 @@ impl Body {
         self
     }
 
-    /// The same, which breaks off when `standing` does not hold any more. What is whole is on its way already.
-    pub(crate) fn while_it_holds(self, standing: impl FnOnce() -> StandingWatch) -> Self {
+    /// The same, with its pieces made into others. What is whole is on its way already.
+    pub(crate) fn map_pieces<S>(self, map: impl FnOnce(Pieces) -> S) -> Self
+    where
+        S: Stream<Item = Result<Bytes, HttpError>> + Send + 'static,
+    {
         match self.kind {
             Kind::Whole(_) => self,
             Kind::Pieces { pieces, length } => {
-                let pieces = Box::pin(standing::while_it_holds(pieces, standing()));
+                let pieces = Box::pin(map(pieces));
                 Self { kind: Kind::Pieces { pieces, length }, ..self }
             }
         }
@@ -238,6 +246,19 @@ pub(crate) fn json_value(status: StatusCode, value: &impl Serialize) -> Response
     let mut text = JsonWriter::new();
     text.serialized(value).literal("\n");
     json(status, text)
+}
+
+/// A refusal: CouchDB's JSON object and a newline.
+pub(crate) fn refusal(error: HttpError) -> Response<Body> {
+    let mut text = JsonWriter::with_capacity(error.error.len() + error.reason.len() + 32);
+    text.literal("{");
+    push_error_members(&mut text, &error.error, &error.reason);
+    text.literal("}\n");
+    let mut response = json(error.status, text);
+    if let Some((name, value)) = error.header.map(|header| *header) {
+        response.headers_mut().insert(name, value);
+    }
+    response
 }
 
 /// `{"ok":true}` with `status`.

@@ -154,8 +154,13 @@ const fn queries(handler: Handler) -> [MethodRoute; 1] {
     [ask(Operation::ReadEntries, READER, LIST, ROWS, handler)]
 }
 
-/// All routes; the first that fits an address answers.
-pub(crate) static ROUTES: &[Route] = &[
+/// All routes of the interface. The first whose pattern fits an address is the one that answers.
+#[must_use]
+pub fn routes() -> &'static [Route] {
+    ROUTES
+}
+
+static ROUTES: &[Route] = &[
     Route {
         path: "/",
         methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| {

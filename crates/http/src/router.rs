@@ -7,45 +7,11 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use crate::address::Address;
 use crate::encoding::decode;
 use crate::error::{HttpError, Result};
-use crate::routes::{Route, accepts, routes};
-
-/// What an address names. Texts are decoded.
-#[derive(Clone, Debug)]
-pub(crate) struct Address {
-    pub(crate) route: &'static Route,
-    values: Vec<(&'static str, String)>,
-}
-
-impl Address {
-    /// What a parameter of the route's pattern stands for.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
-    }
-
-    /// As [`Self::get`], for a parameter that the route has.
-    ///
-    /// # Errors
-    /// 500 where it has none: the table of routes and the handler disagree.
-    pub(crate) fn value(&self, name: &str) -> Result<&str> {
-        self.get(name).ok_or_else(|| HttpError::internal("The address is incomplete."))
-    }
-
-    /// The id of the document that it names, with `_design/` or `_local/` before it.
-    ///
-    /// # Errors
-    /// As [`Self::value`].
-    pub(crate) fn document_id(&self) -> Result<String> {
-        if let Some(name) = self.get("ddoc") {
-            return Ok(format!("_design/{name}"));
-        }
-        match self.get("localid") {
-            Some(name) => Ok(format!("_local/{name}")),
-            None => Ok(self.value("docid")?.to_owned()),
-        }
-    }
-}
+use crate::route_table::routes;
+use crate::routes::{Route, accepts};
 
 /// A part of a pattern.
 enum Segment {
@@ -117,7 +83,7 @@ impl Pattern {
             Segment::Literal(text) => given == text,
             Segment::One(name) | Segment::Rest(name) => accepts(name, given),
         });
-        fits.then(|| Address { route: self.route, values: self.values(segments) })
+        fits.then(|| Address::new(self.route, self.values(segments)))
     }
 
     fn values(&self, segments: &[Cow<'_, str>]) -> Vec<(&'static str, String)> {
@@ -148,7 +114,7 @@ mod tests {
     fn shown(path: &str) -> String {
         let address = parse(path).unwrap();
         let values: Vec<String> =
-            address.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            address.values().iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{} {}", address.route.path, values.join(" "))
     }
 

@@ -13,16 +13,9 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::operations::Operation;
 use crate::response::Body;
-use crate::route_table::ROUTES;
 
 /// The method of an entry that answers whatever the method is.
 pub(crate) const ANY_METHOD: &str = "*";
-
-/// All routes of the interface. The first whose pattern fits an address is the one that answers.
-#[must_use]
-pub fn routes() -> &'static [Route] {
-    ROUTES
-}
 
 /// The addresses of one pattern.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, EXPECT, HeaderMap, HeaderName,
-    HeaderValue, ORIGIN, SERVER, SET_COOKIE, STRICT_TRANSPORT_SECURITY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, ETAG, EXPECT,
+    HeaderMap, HeaderName, HeaderValue, ORIGIN, SERVER, SET_COOKIE, STRICT_TRANSPORT_SECURITY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
@@ -24,14 +24,15 @@ use crate::context::Context;
 use crate::dispatch;
 use crate::error::{HttpError, Result};
 use crate::observer::Usage;
+use crate::operation_log::{LoggedAnswer, LoggedRequest};
 use crate::patience::InFlight;
-use crate::port::PortOptions;
+use crate::port_options::PortOptions;
 use crate::query::Query;
-use crate::response::Body;
+use crate::response::{self, Body};
 use crate::router;
-use crate::standing::StandingWatch;
+use crate::standing::{self, StandingWatch};
 use crate::state::HttpState;
-use crate::{audit, compress, cors, framing, session};
+use crate::{audit_record, compress, cors, framing, session};
 
 /// Without a version: it would tell everybody which of its faults are still there.
 const NAME: HeaderValue = HeaderValue::from_static("Scrinium");
@@ -140,6 +141,47 @@ struct UnderWay<'r> {
     in_flight: &'r mut InFlight,
 }
 
+/// Begins to add up what a request uses. `None`: nobody wants to know, or it is no request on a database.
+fn usage(context: &Context) -> Option<Box<Usage>> {
+    Some(Box::new(Usage {
+        observer: Arc::clone(context.state.observer()?),
+        database: context.address.get("db")?.to_owned(),
+        person: context.identity.shared_name(),
+        writes: context.entry.writes,
+        counts: false,
+        received_bytes: 0,
+        sent_bytes: 0,
+    }))
+}
+
+fn logged_request(context: &Context) -> LoggedRequest<'_> {
+    LoggedRequest {
+        database: context.address.get("db"),
+        person: context.identity.name().unwrap_or_default(),
+        writes: context.entry.writes,
+        sent_bytes: context.header(&CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+    }
+}
+
+fn logged_answer(context: &Context, answered: &Result<Response<Body>>) -> LoggedAnswer {
+    let (status, length) = match answered {
+        Ok(response) => (response.status().as_u16(), response.body().length()),
+        Err(error) => (error.status.as_u16(), None),
+    };
+    LoggedAnswer {
+        operation: context.operation(),
+        status,
+        length,
+        is_first_revision: is_first_revision(answered),
+    }
+}
+
+/// A document that was written for the first time has a revision that begins with 1.
+fn is_first_revision(answer: &Result<Response<Body>>) -> bool {
+    let tag = answer.as_ref().ok().and_then(|response| response.headers().get(ETAG));
+    tag.and_then(|tag| tag.to_str().ok()).is_some_and(|tag| tag.starts_with("\"1-"))
+}
+
 /// What a request used, if it was answered as it was meant: what was refused used nothing worth telling, and may
 /// name a database that is not there.
 fn counted(
@@ -212,7 +254,7 @@ fn refuse(error: HttpError, named: Option<HeaderValue>) -> Response<Body> {
         tracing::warn!(status = error.status.as_u16(), reason = %error.reason, "a request failed");
     }
     let challenge = error.status == StatusCode::UNAUTHORIZED;
-    let mut response = error.into_response();
+    let mut response = response::refusal(error);
     if challenge {
         response.headers_mut().insert(WWW_AUTHENTICATE, named.unwrap_or(BASIC));
     }
@@ -256,15 +298,15 @@ async fn answer_parts(
         operation: Mutex::new(None),
         authorised: Arc::default(),
     };
-    under_way.usage = Usage::of(&context);
-    let logged = state.operation_log.entry(&context);
+    under_way.usage = usage(&context);
+    let logged = state.operation_log.entry(&logged_request(&context));
     let people = written_people(&context);
     let answered = dispatch::dispatch(&context, under_way.body).await;
     if let Some((database, id)) = people {
-        audit::people(&context, &database, id).await;
+        audit_record::people(&context, &database, id).await;
     }
     if let Some(logged) = logged {
-        state.operation_log.record(&context, &logged, &answered);
+        state.operation_log.record(&logged, &logged_answer(&context, &answered));
     }
     let mut response = answered?;
     if let Some(renewed) = known.renewed {
@@ -321,5 +363,6 @@ fn watched(context: &Context, response: Response<Body>) -> Response<Body> {
     if context.identity.is_anonymous() || response.extensions().get::<Uncompressed>().is_some() {
         return response;
     }
-    response.map(|body| body.while_it_holds(|| StandingWatch::new(&context.state, &context.identity)))
+    let standing = || StandingWatch::new(&context.state, &context.identity);
+    response.map(|body| body.map_pieces(|pieces| standing::while_it_holds(pieces, standing())))
 }

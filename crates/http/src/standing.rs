@@ -8,10 +8,10 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::watch;
 
-use crate::audit;
+use crate::audit_record;
 use crate::authority::{Authenticator, Identity};
+use crate::ending::raised;
 use crate::error::{HttpError, Result};
-use crate::port::raised;
 use crate::response::Pieces;
 use crate::state::HttpState;
 
@@ -32,7 +32,7 @@ pub(crate) async fn follow(state: HttpState) {
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
         let now = state.authenticator.changes();
-        audit::changed_otherwise(&state);
+        audit_record::changed_otherwise(&state);
         // Sessions reach their age as well, though nothing changes.
         looks = looks.wrapping_add(1);
         if std::mem::replace(&mut seen, now) != now || looks.is_multiple_of(LOOKS_UNTIL_ALL) {

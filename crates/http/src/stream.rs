@@ -13,13 +13,7 @@ use crate::budget::Share;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::Body;
-
-/// What a piece should come to: large enough that its hand-off does not matter, small enough for many
-/// clients at once.
-pub(crate) const PIECE_BYTES: usize = 32 << 10;
-
-/// Rows or documents are read for one piece until they hold this: one of them may be many times a piece.
-pub(crate) const READ_AT_ONCE_BYTES: usize = 256 << 10;
+pub(crate) use crate::response::{PIECE_BYTES, READ_AT_ONCE_BYTES};
 
 /// Something that can be made piece by piece. Making one may block.
 pub(crate) trait Source: Send + 'static {
