@@ -1,16 +1,17 @@
 //! Calendars and cards as they are written: components of lines (RFC 5545, section 3.1; RFC 6350, section 3.2).
 //!
 //! Reading keeps the bytes of each line, so that a calendar that nobody changed is written byte for byte, and one line
-//! that was changed is the only one that differs.
+//! that was changed is the only one that differs. It is written folded and with CR LF, whatever the others have.
 
-use std::borrow::Cow;
+mod legacy;
+mod line;
+mod reader;
 
 use thiserror::Error;
 
-use crate::parameter::{Parameter, decoded};
-
-/// Lines are folded after this many bytes (RFC 5545, section 3.1).
-const LINE_BYTES: usize = 75;
+pub use line::ContentLine;
+use line::is_name;
+use reader::{ContentReader, Strictness};
 
 /// Limits of a calendar or card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub enum ContentError {
     LineTooLong(usize),
     #[error("line {0} has too many parameters")]
     TooManyParameters(usize),
-    #[error("line {0} is not UTF-8, or holds control characters")]
+    #[error("line {0} is not UTF-8, or holds a NUL or a CR")]
     NotText(usize),
     #[error("line {0} is no name with a value")]
     Malformed(usize),
@@ -55,184 +56,6 @@ pub enum ContentError {
     Unexpected(usize),
     #[error("a component has no end")]
     Open,
-}
-
-/// A line.
-#[derive(Clone, Debug)]
-pub struct ContentLine {
-    group: Option<String>,
-    name: String,
-    parameters: Vec<Parameter>,
-    value: String,
-    /// As it came, with folds and its end; empty for a line that was made here.
-    raw: Vec<u8>,
-}
-
-/// Lines that say the same are equal, however they are folded.
-impl PartialEq for ContentLine {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.group, &self.name, &self.parameters, &self.value)
-            == (&other.group, &other.name, &other.parameters, &other.value)
-    }
-}
-
-impl Eq for ContentLine {}
-
-impl ContentLine {
-    /// A line; `None` if the name is invalid, or the value holds a line end or other control characters but TAB. The value is
-    /// written as it is: a text is escaped before (`value::escape_text`).
-    #[must_use]
-    pub fn new(name: &str, parameters: Vec<Parameter>, value: &str) -> Option<Self> {
-        let parameters_valid =
-            parameters.iter().all(|parameter| is_name(&parameter.name) && !parameter.values.is_empty());
-        let begins = matches!(name.to_ascii_uppercase().as_str(), "BEGIN" | "END");
-        let valid = is_name(name) && parameters_valid && is_text(value) && !begins;
-        valid.then(|| Self {
-            group: None,
-            name: name.to_ascii_uppercase(),
-            parameters,
-            value: value.to_owned(),
-            raw: Vec::new(),
-        })
-    }
-
-    /// The same in a group of a card: `item1.EMAIL`. `None` if that is no name.
-    #[must_use]
-    pub fn in_group(mut self, group: &str) -> Option<Self> {
-        self.raw = Vec::new();
-        is_name(group).then(|| Self { group: Some(group.to_owned()), ..self })
-    }
-
-    /// The group, in cards.
-    #[must_use]
-    pub fn group(&self) -> Option<&str> {
-        self.group.as_deref()
-    }
-
-    /// In capitals.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// All parameters.
-    #[must_use]
-    pub fn parameters(&self) -> &[Parameter] {
-        &self.parameters
-    }
-
-    /// The first value of a parameter.
-    #[must_use]
-    pub fn parameter(&self, name: &str) -> Option<&str> {
-        let parameter = self.parameters.iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name))?;
-        parameter.values.first().map(String::as_str)
-    }
-
-    /// The value, unfolded and as it is written.
-    #[must_use]
-    pub fn value(&self) -> &str {
-        &self.value
-    }
-
-    /// Sets or takes away a parameter. Says whether it could: the name must be one.
-    pub fn set_parameter(&mut self, name: &str, value: Option<&str>) -> bool {
-        if !is_name(name) {
-            return false;
-        }
-        self.raw = Vec::new();
-        let place = self.parameters.iter().position(|parameter| parameter.name.eq_ignore_ascii_case(name));
-        match (place.and_then(|place| self.parameters.get_mut(place)), value) {
-            (Some(parameter), Some(value)) => parameter.values = vec![value.to_owned()],
-            (Some(_), None) => self.parameters.retain(|parameter| !parameter.name.eq_ignore_ascii_case(name)),
-            (None, Some(value)) => self.parameters.push(Parameter::new(name, value)),
-            (None, None) => {}
-        }
-        true
-    }
-
-    /// Sets the value. Says whether it could.
-    pub fn set_value(&mut self, value: &str) -> bool {
-        let valid = is_text(value);
-        if valid {
-            self.raw = Vec::new();
-            value.clone_into(&mut self.value);
-        }
-        valid
-    }
-
-    /// Appends the line: as it came, or folded.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        if !self.raw.is_empty() {
-            out.extend_from_slice(&self.raw);
-            return;
-        }
-        let mut line = String::new();
-        if let Some(group) = &self.group {
-            line.push_str(group);
-            line.push('.');
-        }
-        line.push_str(&self.name);
-        self.parameters.iter().for_each(|parameter| parameter.write(&mut line));
-        line.push(':');
-        line.push_str(&self.value);
-        fold(&line, out);
-    }
-
-    fn parse(text: &str, number: usize, limits: ContentLimits) -> Result<Self, ContentError> {
-        let malformed = ContentError::Malformed(number);
-        let end = text.find([':', ';']).ok_or(malformed)?;
-        let (name, mut rest) = text.split_at(end);
-        let (group, name) = match name.split_once('.') {
-            Some((group, name)) => (Some(group), name),
-            None => (None, name),
-        };
-        if !is_name(name) || group.is_some_and(|group| !is_name(group)) {
-            return Err(malformed);
-        }
-        let mut parameters = Vec::new();
-        while let Some(after) = rest.strip_prefix(';') {
-            if parameters.len() >= limits.parameters {
-                return Err(ContentError::TooManyParameters(number));
-            }
-            let (parameter, after) = parameter(after, number, limits)?;
-            parameters.push(parameter);
-            rest = after;
-        }
-        let value = rest.strip_prefix(':').ok_or(malformed)?;
-        Ok(Self {
-            group: group.map(str::to_owned),
-            name: name.to_ascii_uppercase(),
-            parameters,
-            value: value.to_owned(),
-            raw: Vec::new(),
-        })
-    }
-}
-
-/// A parameter, and what follows it. Cards of version 2.1 have values without a name: they are types.
-fn parameter(text: &str, number: usize, limits: ContentLimits) -> Result<(Parameter, &str), ContentError> {
-    let malformed = ContentError::Malformed(number);
-    let end = text.find(['=', ';', ':']).ok_or(malformed)?;
-    let (name, mut rest) = text.split_at(end);
-    if !is_name(name) {
-        return Err(malformed);
-    }
-    if !rest.starts_with('=') {
-        return Ok((Parameter::new("TYPE", name), rest));
-    }
-    let mut values = Vec::new();
-    while let Some(after) = rest.strip_prefix(if values.is_empty() { '=' } else { ',' }) {
-        if values.len() >= limits.parameters {
-            return Err(ContentError::TooManyParameters(number));
-        }
-        let (value, after) = match after.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"').ok_or(malformed)?,
-            None => after.split_at(after.find([',', ';', ':']).ok_or(malformed)?),
-        };
-        values.push(decoded(value));
-        rest = after;
-    }
-    Ok((Parameter { name: name.to_ascii_uppercase(), values }, rest))
 }
 
 /// A component: what stands between BEGIN and END.
@@ -297,6 +120,45 @@ impl Component {
         self.lines().find(|line| line.name.eq_ignore_ascii_case(name))
     }
 
+    /// Its own lines, to be changed.
+    pub fn lines_mut(&mut self) -> impl Iterator<Item = &mut ContentLine> {
+        self.items.iter_mut().filter_map(|item| match item {
+            ContentItem::Line(line) => Some(line),
+            ContentItem::Component(_) => None,
+        })
+    }
+
+    /// Its own components, to be changed.
+    pub fn components_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        self.items.iter_mut().filter_map(|item| match item {
+            ContentItem::Component(component) => Some(component),
+            ContentItem::Line(_) => None,
+        })
+    }
+
+    /// The lines with this name become these, in the place of the first of them, or else behind the last line. A line that
+    /// says the same as the one in its place keeps its bytes.
+    pub fn replace(&mut self, name: &str, lines: Vec<ContentLine>) {
+        let is_named = |item: &ContentItem| matches!(item, ContentItem::Line(line) if line.name.eq_ignore_ascii_case(name));
+        let after_lines = self.items.iter().rposition(|item| matches!(item, ContentItem::Line(_)));
+        let place =
+            self.items.iter().position(is_named).unwrap_or_else(|| after_lines.map_or(0, |last| last + 1));
+        let (mut old, kept): (Vec<ContentItem>, Vec<ContentItem>) =
+            std::mem::take(&mut self.items).into_iter().partition(is_named);
+        self.items = kept;
+        let new = lines.into_iter().map(ContentItem::Line).map(|line| {
+            let same = old.iter().position(|before| *before == line);
+            same.map_or(line, |same| old.remove(same))
+        });
+        let new: Vec<ContentItem> = new.collect();
+        self.items.splice(place..place, new);
+    }
+
+    /// Takes away all lines with this name.
+    pub fn remove(&mut self, name: &str) {
+        self.replace(name, Vec::new());
+    }
+
     /// Puts a line behind the others.
     pub fn push(&mut self, line: ContentLine) {
         self.items.push(ContentItem::Line(line));
@@ -314,22 +176,25 @@ impl Component {
         }
     }
 
-    /// Reads all calendars or cards of a file.
+    /// Reads all calendars or cards of a body.
     ///
     /// # Errors
     /// [`ContentError`]
     pub fn parse_all(bytes: &[u8], limits: ContentLimits) -> Result<Vec<Self>, ContentError> {
-        if bytes.len() > limits.bytes {
-            return Err(ContentError::TooLong(limits.bytes));
-        }
-        let mut reader = ContentReader { limits, open: Vec::new(), whole: Vec::new() };
-        for (number, line) in (1..).zip(RawLines { rest: bytes }) {
-            if number > limits.lines {
-                return Err(ContentError::TooManyLines(limits.lines));
-            }
-            reader.line(line, number)?;
-        }
-        if reader.open.is_empty() { Ok(reader.whole) } else { Err(ContentError::Open) }
+        ContentReader::read(bytes, limits, Strictness::Refuse).map(|reader| reader.whole)
+    }
+
+    /// Reads all calendars or cards of a file that somebody brings, and what was wrong with it. What is no line is kept as a
+    /// line without a name, bytes that are not UTF-8 are decoded by the character set that their line names, and
+    /// components without an end are ended. At most 100 notes are given.
+    ///
+    /// # Errors
+    /// Only what goes beyond a limit.
+    pub fn parse_file(
+        bytes: &[u8],
+        limits: ContentLimits,
+    ) -> Result<(Vec<Self>, Vec<ContentError>), ContentError> {
+        ContentReader::read(bytes, limits, Strictness::Keep).map(|reader| (reader.whole, reader.notes))
     }
 
     /// The bytes: those that came, but for what was changed.
@@ -347,11 +212,13 @@ impl Component {
             out.extend_from_slice(&self.begin);
         }
         for item in &self.items {
+            end_line(out);
             match item {
                 ContentItem::Line(line) => line.write(out),
                 ContentItem::Component(component) => component.write(out),
             }
         }
+        end_line(out);
         if self.end.is_empty() {
             out.extend_from_slice(format!("END:{}\r\n", self.name).as_bytes());
         } else {
@@ -360,141 +227,9 @@ impl Component {
     }
 }
 
-struct ContentReader {
-    limits: ContentLimits,
-    open: Vec<Component>,
-    whole: Vec<Component>,
-}
-
-impl ContentReader {
-    fn line(&mut self, raw: &[u8], number: usize) -> Result<(), ContentError> {
-        let text = unfolded(raw);
-        if text.len() > self.limits.line_bytes {
-            return Err(ContentError::LineTooLong(number));
-        }
-        let text = std::str::from_utf8(&text).map_err(|_| ContentError::NotText(number))?;
-        let text = text.strip_prefix('\u{feff}').filter(|_| number == 1).unwrap_or(text);
-        if text.trim().is_empty() {
-            self.keep_empty(raw);
-            return Ok(());
-        }
-        if !is_text(text) {
-            return Err(ContentError::NotText(number));
-        }
-        let mut line = ContentLine::parse(text, number, self.limits)?;
-        raw.clone_into(&mut line.raw);
-        match line.name.as_str() {
-            "BEGIN" => self.begin(&line, number),
-            "END" => self.end(&line, number),
-            _ => match self.open.last_mut() {
-                Some(component) => {
-                    component.items.push(ContentItem::Line(line));
-                    Ok(())
-                }
-                None => Err(ContentError::Unexpected(number)),
-            },
-        }
+/// A file may end within a line, behind which something else is written now.
+fn end_line(out: &mut Vec<u8>) {
+    if !out.ends_with(b"\n") {
+        out.extend_from_slice(b"\r\n");
     }
-
-    fn begin(&mut self, line: &ContentLine, number: usize) -> Result<(), ContentError> {
-        if self.open.len() >= self.limits.depth {
-            return Err(ContentError::TooDeep(self.limits.depth));
-        }
-        let mut component = Component::new(line.value.trim()).ok_or(ContentError::Malformed(number))?;
-        line.raw.clone_into(&mut component.begin);
-        self.open.push(component);
-        Ok(())
-    }
-
-    fn end(&mut self, line: &ContentLine, number: usize) -> Result<(), ContentError> {
-        let mut component = self.open.pop().ok_or(ContentError::Unexpected(number))?;
-        if !component.name.eq_ignore_ascii_case(line.value.trim()) {
-            return Err(ContentError::Unexpected(number));
-        }
-        line.raw.clone_into(&mut component.end);
-        match self.open.last_mut() {
-            Some(parent) => parent.items.push(ContentItem::Component(component)),
-            None => self.whole.push(component),
-        }
-        Ok(())
-    }
-
-    /// An empty line belongs to what stands before it.
-    fn keep_empty(&mut self, raw: &[u8]) {
-        let Some(component) = self.open.last_mut() else {
-            if let Some(last) = self.whole.last_mut() {
-                last.end.extend_from_slice(raw);
-            }
-            return;
-        };
-        match component.items.last_mut() {
-            Some(ContentItem::Line(line)) => line.raw.extend_from_slice(raw),
-            Some(ContentItem::Component(inner)) => inner.end.extend_from_slice(raw),
-            None => component.begin.extend_from_slice(raw),
-        }
-    }
-}
-
-/// Lines with their folds and ends.
-struct RawLines<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for RawLines<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let mut end = 0;
-        loop {
-            let rest = self.rest.get(end..).unwrap_or_default();
-            end += rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
-            // A line that begins with a space or tab continues.
-            if !matches!(self.rest.get(end), Some(b' ' | b'\t')) {
-                break;
-            }
-        }
-        let (line, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        Some(line)
-    }
-}
-
-/// Without folds, which may cut characters, and without the end.
-fn unfolded(raw: &[u8]) -> Cow<'_, [u8]> {
-    let line = raw.strip_suffix(b"\n").unwrap_or(raw);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if !line.contains(&b'\n') {
-        return Cow::Borrowed(line);
-    }
-    let mut text = Vec::with_capacity(line.len());
-    for (index, piece) in line.split(|byte| *byte == b'\n').enumerate() {
-        let piece = if index == 0 { piece } else { piece.get(1..).unwrap_or_default() };
-        text.extend_from_slice(piece.strip_suffix(b"\r").unwrap_or(piece));
-    }
-    Cow::Owned(text)
-}
-
-/// Writes a line of at most 75 bytes, and what does not fit in others behind it; no character is cut.
-fn fold(line: &str, out: &mut Vec<u8>) {
-    let mut length = 0;
-    for character in line.chars() {
-        if length + character.len_utf8() > LINE_BYTES {
-            out.extend_from_slice(b"\r\n ");
-            length = 1;
-        }
-        length += character.len_utf8();
-        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    }
-    out.extend_from_slice(b"\r\n");
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-}
-
-fn is_text(text: &str) -> bool {
-    !text.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 127)
 }

@@ -8,7 +8,7 @@ use crate::value::{DateTime, ValueError, digits};
 const LIST_MAX: usize = 400;
 
 /// How often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Frequency {
     Secondly,
@@ -59,7 +59,15 @@ impl Weekday {
         found.map(|(_, day)| *day).ok_or(ValueError)
     }
 
-    fn name(self) -> &'static str {
+    /// How many days after Monday it is: 0 to 6.
+    #[must_use]
+    pub fn from_monday(self) -> u8 {
+        self as u8
+    }
+
+    /// Two letters: `MO`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         WEEKDAYS.iter().find(|(_, day)| *day == self).map_or("MO", |(name, _)| *name)
     }
 }
@@ -127,8 +135,9 @@ impl RecurrenceRule {
         let mut rule = Self::every(Frequency::Daily);
         let mut seen: Vec<String> = Vec::new();
         for part in text.trim_end_matches(';').split(';') {
+            // Some programs write blanks around parts and numbers.
             let (name, value) = part.split_once('=').ok_or(ValueError)?;
-            let name = name.to_ascii_uppercase();
+            let (name, value) = (name.trim().to_ascii_uppercase(), value.trim());
             if seen.contains(&name) || seen.len() >= 32 {
                 return Err(ValueError);
             }
@@ -240,14 +249,14 @@ fn list(text: &str, least: i16, most: i16) -> Result<Vec<i16>, ValueError> {
         if numbers.len() >= LIST_MAX {
             return Err(ValueError);
         }
-        numbers.push(signed(number, least, most)?);
+        numbers.push(signed(number.trim(), least, most)?);
     }
     Ok(numbers)
 }
 
 fn days(text: &str) -> Result<Vec<(i16, Weekday)>, ValueError> {
     let mut days = Vec::new();
-    for day in text.split(',') {
+    for day in text.split(',').map(str::trim) {
         let at = day.len().checked_sub(2).ok_or(ValueError)?;
         let (which, name) = day.split_at_checked(at).ok_or(ValueError)?;
         if days.len() >= LIST_MAX {

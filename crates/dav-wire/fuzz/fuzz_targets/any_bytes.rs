@@ -19,6 +19,13 @@ fuzz_target!(|bytes: &[u8]| {
         let again = Component::parse(&component.to_bytes(), ContentLimits::default());
         assert_eq!(again, Ok(component));
     }
+    if let Ok((all, _)) = Component::parse_file(bytes, ContentLimits::default()) {
+        for component in all {
+            assert!(component.lines().all(|line| line.decoded_value().len() <= 4 * bytes.len()));
+            let again = Component::parse_file(&component.to_bytes(), ContentLimits::default());
+            assert_eq!(again.map(|(all, _)| all.len()), Ok(1));
+        }
+    }
     if let Some(rule) = std::str::from_utf8(bytes).ok().and_then(|text| RecurrenceRule::parse(text).ok()) {
         assert_eq!(RecurrenceRule::parse(&rule.to_string()), Ok(rule));
     }

@@ -51,15 +51,15 @@ proptest! {
 
     #[test]
     fn any_bytes_come_back_or_are_an_error(lines in vec(prop::sample::select(vec![
-        "BEGIN:VCARD\r\n", "END:VCARD\n", "end:vcard\r\n", "A:b\r\n", " folded\r\n", "\tmore\n", "\r\n", "N;X=\"a:b\",c;Y=^'^n^^^z:v\n",
+        "BEGIN:VCARD\r\n", "END:VCARD\n", "end:vcard\r\n", "A:b\r\n", " folded\r\n", "\tmore\n", "\r\n", "N;ENCODING=QUOTED-PRINTABLE:=C3=\r\n", "N;X=\"a:b\",c;Y=^'^n^^^z:v\n",
         "item1.TEL;HOME:1\r\n", "A:", "\u{e9}\r\n", "X;\r\n", "BEGIN:V", ":\r\n", "A;B=\"c:d\r\n",
     ]), 0..12)) {
         let bytes: Vec<u8> = lines.concat().into_bytes();
         if let Ok(all) = Component::parse_all(&bytes, limits()) {
             let written: Vec<u8> = all.iter().flat_map(Component::to_bytes).collect();
-            // Empty lines before the first component belong to nothing.
-            let (written, came) = (String::from_utf8(written).unwrap(), lines.concat());
-            prop_assert_eq!(written, came.trim_start_matches("\r\n"));
+            // Nothing but empty lines is no component.
+            let expected = if all.is_empty() { String::new() } else { lines.concat() };
+            prop_assert_eq!(String::from_utf8(written).unwrap(), expected);
         }
     }
 
@@ -123,6 +123,105 @@ fn what_goes_beyond_a_limit_is_refused() {
     assert_eq!(parse("X:1\n"), Err(ContentError::Unexpected(1)));
     assert_eq!(parse("BEGIN:A\n"), Err(ContentError::Open));
     assert_eq!(parse(""), Err(ContentError::Open));
-    assert_eq!(parse("BEGIN:A\nX:\u{7}\nEND:A\n"), Err(ContentError::NotText(2)));
+    assert_eq!(parse("BEGIN:A\nX:\0\nEND:A\n"), Err(ContentError::NotText(2)));
+    assert_eq!(parse("BEGIN:A\nX:a\rEND:A\nEND:A\n"), Err(ContentError::NotText(2)));
     assert_eq!(parse("BEGIN:A\nno value\nEND:A\n"), Err(ContentError::Malformed(2)));
+}
+
+#[test]
+fn a_million_lines_are_refused_before_they_are_kept() {
+    let text = format!("BEGIN:VCALENDAR\n{}END:VCALENDAR\n", "A:1\n".repeat(1_000_000));
+    assert_eq!(Component::parse(text.as_bytes(), limits()), Err(ContentError::TooManyLines(200_000)));
+    let deep = "BEGIN:A\n".repeat(1_000_000);
+    assert_eq!(Component::parse(deep.as_bytes(), limits()), Err(ContentError::TooDeep(16)));
+    assert_eq!(Component::parse_file(deep.as_bytes(), limits()), Err(ContentError::TooDeep(16)));
+    let breaks = format!("BEGIN:A\nN;QUOTED-PRINTABLE:{}\nEND:A\n", "=\n".repeat(1_000_000));
+    assert!(Component::parse(breaks.as_bytes(), limits()).is_ok());
+}
+
+#[test]
+fn control_characters_come_back_and_are_never_written() {
+    let text = "BEGIN:VEVENT\r\nSUMMARY;X=1:a\u{b}b\u{7}\r\nEND:VEVENT\r\n";
+    let mut event = Component::parse(text.as_bytes(), limits()).unwrap();
+    assert_eq!(event.to_bytes(), text.as_bytes());
+    assert!(event.lines_mut().next().unwrap().set_parameter("X", Some("2")));
+    assert_eq!(event.to_bytes(), b"BEGIN:VEVENT\r\nSUMMARY;X=2:ab\r\nEND:VEVENT\r\n");
+}
+
+#[test]
+fn what_is_set_to_the_same_keeps_its_bytes() {
+    let mut calendar = Component::parse(EVENT.as_bytes(), limits()).unwrap();
+    for event in calendar.components_mut() {
+        let attendee = ContentLine::new(
+            "ATTENDEE",
+            vec![Parameter::new("CN", "Ada, L"), Parameter::new("PARTSTAT", "NEEDS-ACTION")],
+            "mailto:ada@a.test",
+        );
+        event.replace("attendee", vec![attendee.unwrap()]);
+        let summary = event.lines_mut().find(|line| line.name() == "SUMMARY").unwrap();
+        assert!(summary.set_value("A long talk\\, and more"));
+    }
+    assert_eq!(calendar.to_bytes(), EVENT.as_bytes());
+    for event in calendar.components_mut() {
+        let line = |name: &str| ContentLine::new(name, vec![], "1").unwrap();
+        event.replace("ATTENDEE", vec![line("ATTENDEE"), line("ATTENDEE")]);
+        event.replace("NEW", vec![line("NEW")]);
+        event.remove("summary");
+    }
+    let expected = EVENT
+        .replace(
+            "ATTENDEE;CN=\"Ada, L\";PARTSTAT=NEEDS\r\n -ACTION:mailto:ada@a.test",
+            "ATTENDEE:1\r\nATTENDEE:1",
+        )
+        .replace("SUMMARY:A long tal\r\n k\\, and more\r\n", "")
+        .replace("A=^^:;:,\r\n", "A=^^:;:,\r\nNEW:1\r\n");
+    assert_eq!(String::from_utf8(calendar.to_bytes()).unwrap(), expected);
+}
+
+#[test]
+fn old_cards_are_read_and_one_line_of_them_is_changed() {
+    let text = b"\xef\xbb\xbf\r\nBEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=\r\n=BCller;J=C3=B6rg\r\nTEL;HOME;VOICE:+1\r\nPHOTO;JPEG;BASE64:\r\n AAAA\r\n BBBB\r\n\r\nitem1.NOTE;QUOTED-PRINTABLE:a=0D=0A=\r\n b\r\nEND:VCARD\r\n";
+    let mut card = Component::parse(text, limits()).unwrap();
+    assert_eq!(card.to_bytes(), text);
+    let name = card.line("N").unwrap();
+    assert_eq!((name.value(), &*name.decoded_value()), ("M=C3=BCller;J=C3=B6rg", "M\u{fc}ller;J\u{f6}rg"));
+    assert_eq!(card.line("TEL").unwrap().parameters().len(), 2);
+    assert_eq!(card.line("PHOTO").unwrap().value(), "AAAABBBB");
+    assert_eq!(card.line("PHOTO").unwrap().parameter("ENCODING"), Some("BASE64"));
+    let note = card.lines_mut().find(|line| line.group() == Some("item1")).unwrap();
+    assert_eq!(note.decoded_value(), "a\r\n b");
+    assert!(note.set_value(&"=C3=BC".repeat(20)));
+    let written = String::from_utf8(card.to_bytes()).unwrap();
+    assert!(written.lines().all(|line| line.len() <= 75), "{written}");
+    assert_eq!(Component::parse(written.as_bytes(), limits()), Ok(card));
+}
+
+#[test]
+fn a_file_with_faults_is_read_as_far_as_it_goes() {
+    let text = b"stray\nBEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:caf\xe9\nNOTE;CHARSET=ISO-8859-5:\xb1\nDESCRIPTION:one\ntwo, raw\nX;CN=\"open:1\nEND:VTODO\nDTSTART;:20260101\nEND:VCALENDAR\nBEGIN:VCALENDAR";
+    let (all, notes) = Component::parse_file(text, limits()).unwrap();
+    let written: Vec<u8> = all.iter().flat_map(Component::to_bytes).collect();
+    // All but what is outside of a component, and with the ends that were missing.
+    let expected = String::from_utf8_lossy(text.get(6..).unwrap())
+        .replace("20260101\n", "20260101\nEND:VEVENT\r\n")
+        + "\r\nEND:VCALENDAR\r\n";
+    assert_eq!(String::from_utf8_lossy(&written), expected);
+    let event = all.first().unwrap().components().next().unwrap();
+    assert_eq!(event.line("SUMMARY").unwrap().value(), "caf\u{e9}");
+    assert_eq!(event.line("NOTE").unwrap().value(), "\u{411}");
+    assert_eq!(event.line("DTSTART").unwrap().value(), "20260101");
+    assert_eq!(event.lines().filter(|line| line.name().is_empty()).count(), 3);
+    use ContentError::{Malformed, NotText, Open, Unexpected};
+    let expected = [
+        Malformed(1),
+        NotText(4),
+        NotText(5),
+        Malformed(7),
+        Malformed(8),
+        Unexpected(9),
+        Unexpected(9),
+        Unexpected(11),
+        Open,
+    ];
+    assert_eq!(notes, expected);
 }

@@ -118,6 +118,10 @@ fn values_mean_what_they_say() {
     let rule = RecurrenceRule::parse("freq=monthly;byday=-1fr,+2MO,SU;UNTIL=20261231;bymonth=1,12;").unwrap();
     assert_eq!(rule.by_day, [(-1, Weekday::Friday), (2, Weekday::Monday), (0, Weekday::Sunday)]);
     assert!(matches!(rule.end, RuleEnd::Until(time) if time.second_of_day().is_none()));
+    assert_eq!(
+        RecurrenceRule::parse("FREQ=WEEKLY; BYDAY=MO, TU").map(|rule| rule.to_string()).as_deref(),
+        Ok("FREQ=WEEKLY;BYDAY=MO,TU")
+    );
     for wrong in [
         "",
         "FREQ=OFTEN",
