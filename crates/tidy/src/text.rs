@@ -34,11 +34,19 @@ pub(crate) fn check(file: &File, findings: &mut Vec<Finding>) {
             findings.push(file.finding(number, "spaces at the end of the line"));
         }
         if code || script {
-            for leftover in LEFTOVERS.iter().filter(|leftover| line.contains(**leftover)) {
+            for leftover in LEFTOVERS.iter().filter(|leftover| begins_a_word(line, leftover)) {
                 findings.push(file.finding(number, format!("{leftover} was left over")));
             }
         }
     }
+}
+
+/// Whether a word begins so: calendars have a component whose name ends like the first of the leftovers.
+fn begins_a_word(line: &str, leftover: &str) -> bool {
+    line.match_indices(leftover).any(|(place, _)| {
+        let before = line.get(..place).unwrap_or_default();
+        !before.ends_with(|letter: char| letter.is_ascii_alphanumeric())
+    })
 }
 
 /// Links of one page to another file lead somewhere.

@@ -1,0 +1,10 @@
+//! Calendar time against the standards' examples, slow models, and other programs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod examples;
+mod generator;
+mod model;
+mod rules;
+mod series;
+mod support;
