@@ -1,0 +1,47 @@
+//! A script that was checked and can be run.
+
+use std::collections::BTreeSet;
+
+use crate::action::Outcome;
+use crate::compile::compile;
+use crate::error::ScriptError;
+use crate::extension::Extension;
+use crate::limits::Limits;
+use crate::message::{Delivery, Host, Message};
+use crate::program::Block;
+use crate::run::run;
+
+/// A script that was checked and can be run. It may be shared between threads.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub(crate) block: Block,
+    extensions: BTreeSet<Extension>,
+}
+
+impl Script {
+    /// Reads and checks a script.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn compile(source: &[u8], limits: &Limits) -> Result<Self, ScriptError> {
+        let compiled = compile(source, limits)?;
+        Ok(Self { block: compiled.block, extensions: compiled.extensions })
+    }
+
+    /// The extensions that it requires.
+    pub fn extensions(&self) -> impl Iterator<Item = Extension> + '_ {
+        self.extensions.iter().copied()
+    }
+
+    /// What the script wants to be done with a message. The same input gives the same result.
+    #[must_use]
+    pub fn run(
+        &self,
+        message: &dyn Message,
+        delivery: &Delivery<'_>,
+        host: &dyn Host,
+        limits: &Limits,
+    ) -> Outcome {
+        run(self, message, delivery, host, limits)
+    }
+}
