@@ -5,7 +5,7 @@
 //! a period the days that fit are listed (366 at most), and times of the day are never listed at all: the n-th time is
 //! computed from n, so that a rule with all hours, minutes and seconds needs no more memory than another one.
 //!
-//! A rule that never fits is found in bounded time: after [`STEPS_MAX`] days that do not fit, which is more than the calendar's
+//! A rule that never fits is found in bounded time: after 150,000 days that do not fit, which is more than the calendar's
 //! cycle of 400 years has, there are no others.
 
 mod days;

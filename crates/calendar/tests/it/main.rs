@@ -4,7 +4,9 @@
 
 mod examples;
 mod generator;
+mod hostile;
 mod model;
+mod oracles;
 mod rules;
 mod series;
 mod support;

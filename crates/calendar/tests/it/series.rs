@@ -273,7 +273,7 @@ fn a_length_is_what_the_lines_say() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::support::cases(40)))]
+    #![proptest_config(ProptestConfig::with_cases(crate::support::cases(15)))]
     #[test]
     fn a_span_shows_what_lies_in_it_of_all(
         rule in rule(),
