@@ -2,7 +2,8 @@
 //!
 //! [`series::Series`] reads a calendar (a tree of `dav-wire`) and answers which occurrences lie in a span, from wherever it
 //! begins. [`rule`] expands rules of recurrence by division, [`zone`] knows IANA's zones, what other programs call them, and the
-//! definitions that calendars bring. [`civil`] and [`time`] are what clocks show.
+//! definitions that calendars bring. [`civil`] and [`time`] are what clocks show. [`fields`] are those of appointment documents, both
+//! ways.
 //!
 //! ```
 //! use scrinium_calendar::civil::CivilTime;
@@ -26,8 +27,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod civil;
 pub mod event;
+pub mod fields;
 pub mod rule;
 pub mod series;
 pub mod time;

@@ -226,12 +226,12 @@ fn libical_reason(rule: &RecurrenceRule) -> Option<&'static str> {
 
 #[test]
 fn dateutil_gives_the_same() {
-    compare("dateutil", cases(60), |rule| dateutil_reason(rule));
+    compare("dateutil", cases(60), dateutil_reason);
 }
 
 #[test]
 fn libical_gives_the_same() {
-    compare("libical", cases(80), |rule| libical_reason(rule));
+    compare("libical", cases(80), libical_reason);
 }
 
 /// Events of 2026, and why recurring-ical-events differs, where it does.
