@@ -4,6 +4,9 @@ use std::path::Path;
 
 use crate::{File, Finding};
 
+/// What git writes around two versions that it could not merge.
+const MERGED: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
+
 /// Written in halves, so that this file passes.
 const LEFTOVERS: [&str; 6] = [
     concat!("TO", "DO"),
@@ -29,6 +32,9 @@ pub(crate) fn check(file: &File, findings: &mut Vec<Finding>) {
     for (number, line) in (1..).zip(file.text.lines()) {
         if !may_have_tabs && line.contains('\t') {
             findings.push(file.finding(number, "a tab; indent by spaces"));
+        }
+        if MERGED.iter().any(|mark| line.starts_with(mark)) {
+            findings.push(file.finding(number, "a merge was left unfinished"));
         }
         if line.ends_with(' ') && !file.has_extension("md") {
             findings.push(file.finding(number, "spaces at the end of the line"));

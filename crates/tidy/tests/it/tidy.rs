@@ -40,6 +40,7 @@ fn broken_rules_for_text_are_seen() {
             ("scripts/run-it", "#!/usr/bin/env bash\necho"),
             ("Makefile", "all:\n\techo\n"),
             ("README.md", "[a](docs/a.md) [b](https://example.com) [c](#c) [d](Makefile#d)\n"),
+            ("docs/merged.md", "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\n"),
             ("target/ignored.rs", left_over),
         ]),
         concat!(
@@ -52,6 +53,8 @@ fn broken_rules_for_text_are_seen() {
             "g!( was left over\n",
             "crates/log/src/leftOver.rs:2: spaces at the end of the line\n",
             "crates/log/src/long.rs:214: long has 71 lines; a function has at most 70\n",
+            "docs/merged.md:1: a merge was left unfinished\n",
+            "docs/merged.md:5: a merge was left unfinished\n",
             "scripts/run-it:1: a script begins with set -euo pipefail\n",
             "scripts/run-it:2: the last line does not end\n",
         )
