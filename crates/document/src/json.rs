@@ -59,11 +59,12 @@ pub fn members(text: &str, nesting_max: usize) -> Result<Option<Vec<Member<'_>>>
     Ok(Some(keep_last(members)))
 }
 
-/// The elements of a JSON array with their raw texts. `Ok(None)` if the text is JSON but not an array.
+/// The elements of a JSON array with their raw texts. `Ok(None)` if the text is JSON but not an array. Of a longer array the
+/// first `most` are kept, and one more, which says that there are others; the rest is checked like them.
 ///
 /// # Errors
 /// As [`members`].
-pub fn elements(text: &str, nesting_max: usize) -> Result<Option<Vec<&str>>, DocumentError> {
+pub fn elements(text: &str, nesting_max: usize, most: usize) -> Result<Option<Vec<&str>>, DocumentError> {
     let mut scanner = Scanner::new(text, nesting_max);
     if scanner.peek() != Some(b'[') {
         check(text, nesting_max)?;
@@ -74,7 +75,10 @@ pub fn elements(text: &str, nesting_max: usize) -> Result<Option<Vec<&str>>, Doc
     let mut elements = Vec::new();
     let mut more = !scanner.take(b']');
     while more {
-        elements.push(scanner.value()?);
+        let element = scanner.value()?;
+        if elements.len() <= most {
+            elements.push(element);
+        }
         more = scanner.take(b',');
         if !more {
             scanner.expect(b']')?;

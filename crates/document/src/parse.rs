@@ -134,7 +134,7 @@ fn parse_revisions(raw: &str, limits: &Limits) -> Result<Vec<Revision>, Document
         .and_then(|raw| raw.parse().ok())
         .ok_or_else(|| refuse("_revisions.start isn't an integer."))?;
     let ids = match find("ids") {
-        Some(raw) => json::elements(raw, limits.nesting_max)?,
+        Some(raw) => json::elements(raw, limits.nesting_max, usize::MAX)?,
         None => None,
     };
     let ids = ids.ok_or_else(|| refuse("_revisions.ids isn't a array."))?;

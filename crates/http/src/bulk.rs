@@ -141,7 +141,7 @@ impl Brought {
         let all_or_nothing = member("all_or_nothing") == Some("true");
         let documents = member("docs")
             .ok_or_else(|| HttpError::bad_request("POST body must include `docs` parameter."))?;
-        let documents = json::elements(documents, NESTING_MAX)?
+        let documents = json::elements(documents, NESTING_MAX, most)?
             .ok_or_else(|| HttpError::bad_request("`docs` parameter must be an array."))?;
         if documents.len() > most {
             return Err(HttpError::too_many_values("docs", most));

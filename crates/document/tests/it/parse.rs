@@ -177,7 +177,11 @@ fn agrees_with_serde(text: &str) {
             assert_eq!(serde_json::from_str::<Value>(&compact).unwrap(), theirs[name.as_ref()]);
         }
     }
-    if let Ok(Some(elements)) = json::elements(text, usize::MAX) {
+    let elements = json::elements(text, usize::MAX, usize::MAX).map_err(drop);
+    // What is beyond a limit is checked like the rest, and not kept.
+    let limited = json::elements(text, usize::MAX, 1).map_err(drop);
+    assert_eq!(limited, elements.clone().map(|all| all.map(|all| all.into_iter().take(2).collect())));
+    if let Ok(Some(elements)) = elements {
         let elements: Vec<Value> = elements.iter().map(|raw| serde_json::from_str(raw).unwrap()).collect();
         assert_eq!(&Value::from(elements), theirs.as_ref().unwrap());
     }
