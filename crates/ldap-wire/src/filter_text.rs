@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use scrinium_line_wire::Cursor;
 use thiserror::Error;
 
 use crate::filter::{Extensible, Filter, Identifier, Subject, Substrings};
 use crate::limits::{Budget, Fault, MessageLimits};
-use crate::text::{Cursor, write_escaped};
+use crate::text::{hex_byte, skip_spaces, write_escaped};
 
 /// Why a text is no filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -62,14 +63,14 @@ struct TextReader<'a> {
 
 impl TextReader<'_> {
     fn whole(&mut self) -> Result<Filter, FilterFault> {
-        self.cursor.skip_spaces();
+        skip_spaces(&mut self.cursor);
         let filter = if self.cursor.peek() == Some(b'(') {
             self.filter(0)?
         } else {
             self.budget.take_filter(0).map_err(FilterFault::Limit)?;
             self.item()?
         };
-        self.cursor.skip_spaces();
+        skip_spaces(&mut self.cursor);
         if self.cursor.is_empty() { Ok(filter) } else { Err(FilterFault::Trailing) }
     }
 
@@ -78,15 +79,15 @@ impl TextReader<'_> {
         if !self.cursor.take(b'(') {
             return Err(FilterFault::Start);
         }
-        self.cursor.skip_spaces();
+        skip_spaces(&mut self.cursor);
         let filter = match self.cursor.peek() {
             Some(b'&') => Filter::And(self.list(depth + 1)?),
             Some(b'|') => Filter::Or(self.list(depth + 1)?),
             Some(b'!') => {
                 self.cursor.next();
-                self.cursor.skip_spaces();
+                skip_spaces(&mut self.cursor);
                 let inside = self.filter(depth + 1)?;
-                self.cursor.skip_spaces();
+                skip_spaces(&mut self.cursor);
                 Filter::Not(Box::new(inside))
             }
             _ => self.item()?,
@@ -98,7 +99,7 @@ impl TextReader<'_> {
         self.cursor.next();
         let mut list = Vec::new();
         loop {
-            self.cursor.skip_spaces();
+            skip_spaces(&mut self.cursor);
             if self.cursor.peek() != Some(b'(') {
                 return Ok(list);
             }
@@ -186,7 +187,7 @@ impl TextReader<'_> {
             match self.cursor.peek() {
                 Some(b'\\') => {
                     self.cursor.next();
-                    value.push(self.cursor.hex_byte().ok_or(FilterFault::Value)?);
+                    value.push(hex_byte(&mut self.cursor).ok_or(FilterFault::Value)?);
                 }
                 Some(b'(' | 0) => return Err(FilterFault::Value),
                 _ => return Ok(value),

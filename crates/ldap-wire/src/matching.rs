@@ -1,7 +1,10 @@
 //! Matching rules (RFC 4517, section 4): how values of an attribute are compared.
 
+use scrinium_line_wire::Cursor;
+
 use crate::prepare::{Place, fold, spaces, without};
 use crate::schema;
+use crate::text::hex_byte;
 use crate::time::GeneralizedTime;
 
 /// How values are compared, whatever it is for: the three rules `caseIgnoreMatch`, `caseIgnoreOrderingMatch` and
@@ -135,10 +138,10 @@ fn uuid(value: &[u8]) -> Option<Vec<u8>> {
     if digits.len() != 32 || value.len() > 36 {
         return None;
     }
-    let mut cursor = crate::text::Cursor::new(&digits);
+    let mut cursor = Cursor::new(&digits);
     let mut bytes = Vec::with_capacity(16);
     while !cursor.is_empty() {
-        bytes.push(cursor.hex_byte()?);
+        bytes.push(hex_byte(&mut cursor)?);
     }
     Some(bytes)
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use scrinium_line_wire::Cursor;
 use thiserror::Error;
 
 use crate::ber::{OCTET_STRING, Reader, Writer};
 use crate::filter::Identifier;
-use crate::text::{Cursor, write_escaped};
+use crate::text::{hex_byte, skip_spaces, write_escaped};
 
 /// The longest name that is read, in bytes.
 pub const NAME_MAX_BYTES: usize = 8192;
@@ -116,7 +117,7 @@ impl DistinguishedName {
 fn read_name(cursor: &mut Cursor<'_>) -> Result<DistinguishedName, NameFault> {
     let mut parts: Vec<RelativeName> = Vec::new();
     let mut values = 0_usize;
-    cursor.skip_spaces();
+    skip_spaces(cursor);
     if cursor.is_empty() {
         return Ok(DistinguishedName::default());
     }
@@ -141,7 +142,7 @@ fn read_name(cursor: &mut Cursor<'_>) -> Result<DistinguishedName, NameFault> {
 }
 
 fn read_part(cursor: &mut Cursor<'_>) -> Result<(Identifier, Vec<u8>), NameFault> {
-    cursor.skip_spaces();
+    skip_spaces(cursor);
     let name = cursor.take_while(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
     let name = std::str::from_utf8(name).map_err(|_| NameFault::Part)?;
     // RFC 2253, section 4: names of types by number may begin with "OID.".
@@ -150,11 +151,11 @@ fn read_part(cursor: &mut Cursor<'_>) -> Result<(Identifier, Vec<u8>), NameFault
         _ => name,
     };
     let attribute = Identifier::parse(name).ok_or(NameFault::Part)?;
-    cursor.skip_spaces();
+    skip_spaces(cursor);
     if !cursor.take(b'=') {
         return Err(NameFault::Part);
     }
-    cursor.skip_spaces();
+    skip_spaces(cursor);
     let value = match cursor.peek() {
         Some(b'#') => read_hexadecimal(cursor)?,
         Some(b'"') => read_quoted(cursor)?,
@@ -168,9 +169,9 @@ fn read_hexadecimal(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, NameFault> {
     cursor.next();
     let mut bytes = Vec::new();
     while cursor.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-        bytes.push(cursor.hex_byte().ok_or(NameFault::Hexadecimal)?);
+        bytes.push(hex_byte(cursor).ok_or(NameFault::Hexadecimal)?);
     }
-    cursor.skip_spaces();
+    skip_spaces(cursor);
     let mut reader = Reader::new(&bytes);
     let (tag, contents) = reader.element().map_err(|_| NameFault::Hexadecimal)?;
     // OCTET STRING, UTF8String, NumericString, PrintableString, TeletexString and IA5String, whose ASCII is the same.
@@ -190,7 +191,7 @@ fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, NameFault> {
             _ => return Err(NameFault::Value),
         }
     }
-    cursor.skip_spaces();
+    skip_spaces(cursor);
     Ok(value)
 }
 
@@ -227,7 +228,7 @@ fn read_escape(cursor: &mut Cursor<'_>) -> Result<u8, NameFault> {
             cursor.next();
             Ok(byte)
         }
-        _ => cursor.hex_byte().ok_or(NameFault::Value),
+        _ => hex_byte(cursor).ok_or(NameFault::Value),
     }
 }
 

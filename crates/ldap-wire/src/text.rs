@@ -1,63 +1,17 @@
-//! A place in a text, and values that are escaped in one.
+//! Spaces and hexadecimal digits in a text, and values that are escaped in one.
 
 use std::fmt;
 
-/// Reads a text from its beginning.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'a> {
-    all_bytes: usize,
-    rest: &'a [u8],
+use scrinium_line_wire::Cursor;
+
+pub(crate) fn skip_spaces(cursor: &mut Cursor<'_>) {
+    cursor.take_while(|byte| byte == b' ');
 }
 
-impl<'a> Cursor<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Self {
-        Self { all_bytes: text.len(), rest: text }
-    }
-
-    /// Bytes before this place.
-    pub(crate) fn at(&self) -> usize {
-        self.all_bytes - self.rest.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    pub(crate) fn peek(&self) -> Option<u8> {
-        self.rest.first().copied()
-    }
-
-    pub(crate) fn next(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*first)
-    }
-
-    /// Takes this byte, if it is the next.
-    pub(crate) fn take(&mut self, byte: u8) -> bool {
-        let is_next = self.peek() == Some(byte);
-        if is_next {
-            self.next();
-        }
-        is_next
-    }
-
-    pub(crate) fn take_while(&mut self, takes: impl Fn(u8) -> bool) -> &'a [u8] {
-        let end = self.rest.iter().position(|byte| !takes(*byte)).unwrap_or(self.rest.len());
-        let (taken, rest) = self.rest.split_at_checked(end).unwrap_or((self.rest, &[]));
-        self.rest = rest;
-        taken
-    }
-
-    pub(crate) fn skip_spaces(&mut self) {
-        self.take_while(|byte| byte == b' ');
-    }
-
-    /// A byte as two hexadecimal digits.
-    pub(crate) fn hex_byte(&mut self) -> Option<u8> {
-        let (high, low) = (digit(self.next()?)?, digit(self.next()?)?);
-        Some((high << 4) | low)
-    }
+/// A byte as two hexadecimal digits.
+pub(crate) fn hex_byte(cursor: &mut Cursor<'_>) -> Option<u8> {
+    let (high, low) = (digit(cursor.next()?)?, digit(cursor.next()?)?);
+    Some((high << 4) | low)
 }
 
 fn digit(byte: u8) -> Option<u8> {

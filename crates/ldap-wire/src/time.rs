@@ -1,8 +1,6 @@
 //! Points in time as LDAP writes them (RFC 4517, section 3.3.13).
 
-use scrinium_line_wire::Day;
-
-use crate::text::Cursor;
+use scrinium_line_wire::{Cursor, Day, date_of, day_number};
 
 /// A point in time, which is compared whatever its zone was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,8 +34,10 @@ impl GeneralizedTime {
         let mut cursor = Cursor::new(text.as_bytes());
         let year = digits(&mut cursor, 4)?;
         let (month, day) = (digits(&mut cursor, 2)?, digits(&mut cursor, 2)?);
-        let day = Day::new(u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?)?;
-        let mut unix_ms = days_since_1970(day) * DAY_MS + within(digits(&mut cursor, 2)?, 23)? * HOUR_MS;
+        let (month, day) = (u8::try_from(month).ok()?, u8::try_from(day).ok()?);
+        Day::new(u16::try_from(year).ok()?, month, day)?;
+        let mut unix_ms =
+            day_number(year, month, day) * DAY_MS + within(digits(&mut cursor, 2)?, 23)? * HOUR_MS;
         let mut unit_ms = HOUR_MS;
         if is_digit(&cursor) {
             unix_ms += within(digits(&mut cursor, 2)?, 59)? * MINUTE_MS;
@@ -58,7 +58,7 @@ impl GeneralizedTime {
 
 impl std::fmt::Display for GeneralizedTime {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (year, month, day) = civil(self.unix_ms.div_euclid(DAY_MS));
+        let (year, month, day) = date_of(self.unix_ms.div_euclid(DAY_MS));
         let of_day = self.unix_ms.rem_euclid(DAY_MS);
         let (hour, minute) = (of_day / HOUR_MS, of_day % HOUR_MS / MINUTE_MS);
         let (second, rest) = (of_day % MINUTE_MS / 1000, of_day % 1000);
@@ -111,27 +111,4 @@ fn offset_ms(cursor: &mut Cursor<'_>) -> Option<i64> {
     let hours = within(digits(cursor, 2)?, 23)?;
     let minutes = if is_digit(cursor) { within(digits(cursor, 2)?, 59)? } else { 0 };
     Some(sign * (hours * HOUR_MS + minutes * MINUTE_MS))
-}
-
-/// Days since the first of January 1970, by eras of 400 years that begin in March.
-fn days_since_1970(day: Day) -> i64 {
-    let (year, month, day) = day.parts();
-    let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let year_of_era = year.rem_euclid(400);
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The day so many days after the first of January 1970.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = (shifted + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use scrinium_line_wire::Cursor;
 use thiserror::Error;
 
 use crate::filter::{Filter, Identifier};
@@ -9,7 +10,7 @@ use crate::filter_text::FilterError;
 use crate::limits::MessageLimits;
 use crate::name::{DistinguishedName, NameError};
 use crate::operation::Scope;
-use crate::text::{Cursor, write_escaped};
+use crate::text::{hex_byte, write_escaped};
 
 /// The longest URL that is read, in bytes.
 pub const URL_MAX_BYTES: usize = 16_384;
@@ -159,7 +160,7 @@ fn decode(text: &str) -> Result<String, UrlError> {
     let mut cursor = Cursor::new(text.as_bytes());
     let mut decoded = Vec::with_capacity(text.len());
     while let Some(byte) = cursor.next() {
-        decoded.push(if byte == b'%' { cursor.hex_byte().ok_or(UrlError::Escape)? } else { byte });
+        decoded.push(if byte == b'%' { hex_byte(&mut cursor).ok_or(UrlError::Escape)? } else { byte });
     }
     String::from_utf8(decoded).map_err(|_| UrlError::Escape)
 }

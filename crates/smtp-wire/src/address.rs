@@ -3,9 +3,8 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use scrinium_line_wire::Cursor;
 use thiserror::Error;
-
-use crate::parse::Cursor;
 
 /// A longer local part is refused. RFC 5321, section 4.5.3.1.1 asks for 64 bytes; senders of lists use more.
 pub const LOCAL_PART_MAX_BYTES: usize = 256;

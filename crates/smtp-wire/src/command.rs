@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use scrinium_line_wire::{InitialResponse, Mechanism, SaslError};
+use scrinium_line_wire::{Cursor, InitialResponse, Mechanism, SaslError};
 use thiserror::Error;
 
 use crate::COMMAND_MAX_BYTES;
 use crate::address::{AddressError, Domain, ForwardPath, ReversePath};
 use crate::parameter::{MailParameters, RecipientParameters};
-use crate::parse::{Cursor, is_printable, number};
+use crate::parse::{is_printable, number, skip_blanks};
 use crate::reply::{EnhancedCode, Reply};
 
 /// How a client greets.
@@ -242,42 +242,42 @@ fn client_name(cursor: Cursor<'_>) -> Result<ClientName, CommandError> {
 }
 
 fn mail(mut cursor: Cursor<'_>) -> Result<Command, CommandError> {
-    cursor.skip_spaces();
+    skip_blanks(&mut cursor);
     if !cursor.take_ignore_case("FROM:") {
         return Err(CommandError::Arguments);
     }
     // Some programs of mail put a space here.
-    cursor.skip_spaces();
+    skip_blanks(&mut cursor);
     let from = ReversePath::read(&mut cursor)?;
     Ok(Command::Mail(from, MailParameters::read(&mut cursor)?))
 }
 
 fn recipient(mut cursor: Cursor<'_>) -> Result<Command, CommandError> {
-    cursor.skip_spaces();
+    skip_blanks(&mut cursor);
     if !cursor.take_ignore_case("TO:") {
         return Err(CommandError::Arguments);
     }
-    cursor.skip_spaces();
+    skip_blanks(&mut cursor);
     let to = ForwardPath::read(&mut cursor)?;
     Ok(Command::Recipient(to, RecipientParameters::read(&mut cursor)?))
 }
 
 fn chunk(mut cursor: Cursor<'_>) -> Result<Command, CommandError> {
-    cursor.skip_spaces();
+    skip_blanks(&mut cursor);
     let bytes = number(cursor.take_while(|byte| byte.is_ascii_digit())).ok_or(CommandError::Arguments)?;
-    let spaces = cursor.skip_spaces();
+    let spaces = skip_blanks(&mut cursor);
     let last = spaces > 0 && cursor.take_ignore_case("LAST");
     if cursor.is_empty() { Ok(Command::Chunk(bytes, last)) } else { Err(CommandError::Arguments) }
 }
 
 fn authenticate(mut cursor: Cursor<'_>) -> Result<Command, CommandError> {
-    cursor.skip_spaces();
+    skip_blanks(&mut cursor);
     let mechanism = cursor.take_while(|byte| byte != b' ');
     if mechanism.is_empty() {
         return Err(CommandError::Count);
     }
     let mechanism = Mechanism::parse(mechanism)?;
-    cursor.skip_spaces();
+    skip_blanks(&mut cursor);
     let response = cursor.take_while(|byte| byte != b' ');
     if !cursor.is_empty() {
         return Err(CommandError::Count);

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Write};
 
+use scrinium_line_wire::Cursor;
+
 use crate::address::{Mailbox, ReversePath};
 use crate::command::CommandError;
 use crate::delivery::{Notify, OriginalRecipient, Return};
-use crate::parse::{Cursor, number};
+use crate::parse::{number, skip_blanks};
 use crate::xtext::{decode_xtext, encode_xtext};
 
 /// More parameters than this are refused.
@@ -233,7 +235,7 @@ type RawParameter<'a> = (String, Option<&'a [u8]>);
 fn all<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<RawParameter<'a>>, CommandError> {
     let mut parameters = Vec::new();
     loop {
-        let spaces = cursor.skip_spaces();
+        let spaces = skip_blanks(cursor);
         if cursor.is_empty() {
             return Ok(parameters);
         }
