@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use thiserror::Error;
 
-use crate::record::{Fields, GroupField, InitialPassword, PersonField, Place, SourceRecords};
+use crate::record::{Fields, GroupField, InitialPassword, PersonField, Place, SourceRecords, folded};
 
 /// Whether a person of the directory may log in, and who said so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,6 +347,37 @@ fn refuse_shared<'a, K: std::hash::Hash + Eq>(
     }
 }
 
+/// By what a person or group is known: in the directory, by where they come from; at the source, by their identity.
+struct Named<'a, I: ?Sized> {
+    identity: &'a I,
+    name: &'a str,
+    addresses: Vec<&'a String>,
+}
+
+/// What each record is about, of those whom the directory knows. `id_of` gives their documents.
+fn matches_of<'a>(
+    known: impl Iterator<Item = Named<'a, Origin>>,
+    records: impl Iterator<Item = Named<'a, String>>,
+    id_of: impl Fn(usize) -> String,
+    options: PlanOptions,
+) -> Vec<Match> {
+    let mut finder = Finder::new();
+    for (number, known) in known.enumerate() {
+        finder.add(number, &known);
+    }
+    let mut identities = Vec::new();
+    let mut matches = Vec::new();
+    for record in records {
+        identities.push(record.identity);
+        matches.push(finder.find(&record, options.takes_over));
+    }
+    let identity = |number: usize, _: &Match| identities.get(number).copied();
+    refuse_shared(&mut matches, identity, |identity| ConflictKind::Identity((*identity).clone()));
+    let known = |_: usize, found: &Match| if let Match::Known(number) = found { Some(*number) } else { None };
+    refuse_shared(&mut matches, known, |number| ConflictKind::SamePerson(id_of(*number)));
+    matches
+}
+
 /// Matches records by their identities, and where that may be, by names and addresses of those who were made here.
 struct Finder<'a> {
     by_identity: HashMap<&'a str, usize>,
@@ -359,21 +390,15 @@ impl<'a> Finder<'a> {
         Self { by_identity: HashMap::new(), by_name: HashMap::new(), by_address: HashMap::new() }
     }
 
-    fn add(
-        &mut self,
-        number: usize,
-        origin: &'a Origin,
-        name: &str,
-        addresses: impl Iterator<Item = &'a String>,
-    ) {
-        match origin {
+    fn add(&mut self, number: usize, known: &Named<'a, Origin>) {
+        match known.identity {
             Origin::ThisSource(identity) => {
                 self.by_identity.entry(identity).or_insert(number);
             }
             Origin::Local => {
-                self.by_name.entry(crate::record::folded(name)).or_insert(number);
-                for address in addresses {
-                    self.by_address.entry(crate::record::folded(address)).or_insert(number);
+                self.by_name.entry(folded(known.name)).or_insert(number);
+                for address in &known.addresses {
+                    self.by_address.entry(folded(address)).or_insert(number);
                 }
             }
             Origin::OtherSource => {}
@@ -382,22 +407,15 @@ impl<'a> Finder<'a> {
 
     /// By identity, then by name, then by address. Whether one who has the name may have the addresses as well is said
     /// by `claims`.
-    fn find<'b>(
-        &self,
-        identity: &str,
-        name: &str,
-        mut addresses: impl Iterator<Item = &'b String>,
-        takes_over: bool,
-    ) -> Match {
-        if let Some(number) = self.by_identity.get(identity) {
+    fn find(&self, record: &Named<'_, String>, takes_over: bool) -> Match {
+        if let Some(number) = self.by_identity.get(record.identity.as_str()) {
             return Match::Known(*number);
         }
         if !takes_over {
             return Match::New;
         }
-        let by_address =
-            || addresses.find_map(|address| self.by_address.get(&crate::record::folded(address)));
-        let found = self.by_name.get(&crate::record::folded(name)).or_else(by_address);
+        let by_address = || record.addresses.iter().find_map(|address| self.by_address.get(&folded(address)));
+        let found = self.by_name.get(&folded(record.name)).or_else(by_address);
         found.map_or(Match::New, |number| Match::Known(*number))
     }
 }

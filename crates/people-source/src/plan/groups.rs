@@ -5,28 +5,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use scrinium_ldap_wire::{DistinguishedName, NormalName};
 
 use super::{
-    ConflictKind, Finder, GroupAddition, GroupChange, KnownGroup, Match, Origin, Plan, PlanOptions, State,
-    UNKNOWN_MEMBERS_MAX, UnknownMember, addresses_of, group_addresses, people::wanted_fields, refuse_shared,
+    GroupAddition, GroupChange, KnownGroup, Match, Named, Origin, Plan, PlanOptions, State,
+    UNKNOWN_MEMBERS_MAX, UnknownMember, addresses_of, group_addresses, matches_of, people::wanted_fields,
 };
 use crate::record::{Fields, GroupField, GroupRecord, Member, PersonField, folded, quoted};
 
 /// What each record is about.
 pub(super) fn matched(groups: &[KnownGroup], records: &[GroupRecord], options: PlanOptions) -> Vec<Match> {
-    let mut finder = Finder::new();
-    for (number, group) in groups.iter().enumerate() {
-        finder.add(number, &group.origin, &group.name, group_addresses(&group.fields));
-    }
+    let known = groups.iter().map(|group| Named {
+        identity: &group.origin,
+        name: &group.name,
+        addresses: group_addresses(&group.fields).collect(),
+    });
+    let asked = records.iter().map(|record| Named {
+        identity: &record.identity,
+        name: &record.name,
+        addresses: group_addresses(&record.fields).collect(),
+    });
     let id_of = |number: usize| groups.get(number).map(|group| group.id.clone()).unwrap_or_default();
-    let find = |record: &GroupRecord| {
-        let addresses = group_addresses(&record.fields);
-        finder.find(&record.identity, &record.name, addresses, options.takes_over)
-    };
-    let mut matches: Vec<Match> = records.iter().map(find).collect();
-    let identity = |number: usize, _: &Match| records.get(number).map(|record| record.identity.clone());
-    refuse_shared(&mut matches, identity, |identity| ConflictKind::Identity(identity.clone()));
-    let known = |_: usize, found: &Match| if let Match::Known(number) = found { Some(*number) } else { None };
-    refuse_shared(&mut matches, known, |number| ConflictKind::SamePerson(id_of(*number)));
-    matches
+    matches_of(known, asked, id_of, options)
 }
 
 /// The names by which members are known once the plan is carried out.

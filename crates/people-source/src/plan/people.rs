@@ -3,29 +3,25 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Finder, KnownPerson, Match, Origin, PersonAddition, PersonChange, Plan, PlanError, PlanOptions, Standing,
-    State, addresses_of, refuse_shared,
+    KnownPerson, Match, Named, Origin, PersonAddition, PersonChange, Plan, PlanError, PlanOptions, Standing,
+    State, addresses_of, matches_of,
 };
-use crate::plan::ConflictKind;
 use crate::record::{Fields, PersonField, PersonRecord, folded};
 
 /// Whom each record is about.
 pub(super) fn matched(people: &[KnownPerson], records: &[PersonRecord], options: PlanOptions) -> Vec<Match> {
-    let mut finder = Finder::new();
-    for (number, person) in people.iter().enumerate() {
-        finder.add(number, &person.origin, &person.short_name, addresses_of(&person.fields));
-    }
+    let known = people.iter().map(|person| Named {
+        identity: &person.origin,
+        name: &person.short_name,
+        addresses: addresses_of(&person.fields).collect(),
+    });
+    let asked = records.iter().map(|record| Named {
+        identity: &record.identity,
+        name: &record.short_name,
+        addresses: addresses_of(&record.fields).collect(),
+    });
     let id_of = |number: usize| people.get(number).map(|person| person.id.clone()).unwrap_or_default();
-    let find = |record: &PersonRecord| {
-        let addresses = addresses_of(&record.fields);
-        finder.find(&record.identity, &record.short_name, addresses, options.takes_over)
-    };
-    let mut matches: Vec<Match> = records.iter().map(find).collect();
-    let identity = |number: usize, _: &Match| records.get(number).map(|record| record.identity.clone());
-    refuse_shared(&mut matches, identity, |identity| ConflictKind::Identity(identity.clone()));
-    let known = |_: usize, found: &Match| if let Match::Known(number) = found { Some(*number) } else { None };
-    refuse_shared(&mut matches, known, |number| ConflictKind::SamePerson(id_of(*number)));
-    matches
+    matches_of(known, asked, id_of, options)
 }
 
 /// What the directory has to say of a person's fields, as far as the record says anything.
