@@ -94,12 +94,21 @@ impl Compiler<'_> {
     }
 
     fn mailbox(&self, text: &Text) -> Result<Template, ScriptError> {
+        self.checked(text, crate::action::is_mailbox_name, "the name of a mailbox")
+    }
+
+    /// A text that has a form, as far as that is known before the script runs.
+    fn checked(
+        &self,
+        text: &Text,
+        has_form: impl Fn(&str) -> bool,
+        expected: &str,
+    ) -> Result<Template, ScriptError> {
         let template = self.template(text)?;
         match template.constant() {
-            Some(name) if !crate::action::is_mailbox_name(name) => {
-                let found = format!("\"{}\"", shortened(name));
-                let expected = "the name of a mailbox".to_owned();
-                Err(ScriptFault::Value { expected, found }.at(text.position))
+            Some(constant) if !has_form(constant) => {
+                let found = format!("\"{}\"", shortened(constant));
+                Err(ScriptFault::Value { expected: expected.to_owned(), found }.at(text.position))
             }
             _ => Ok(template),
         }
@@ -266,15 +275,7 @@ impl Compiler<'_> {
 
     /// The name of a field, which is checked now if it has no variables.
     fn field_name(&self, text: &Text) -> Result<Template, ScriptError> {
-        let template = self.template(text)?;
-        match template.constant() {
-            Some(name) if !crate::action::is_field_name(name) => {
-                let expected = "the name of a header field".to_owned();
-                let found = format!("\"{}\"", shortened(name));
-                Err(ScriptFault::Value { expected, found }.at(text.position))
-            }
-            _ => Ok(template),
-        }
+        self.checked(text, crate::action::is_field_name, "the name of a header field")
     }
 
     fn addheader(&self, reader: &mut Reader<'_>) -> Result<Instruction, ScriptError> {
