@@ -15,9 +15,9 @@ use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result, couchdb_word};
 use crate::query;
-use crate::response::{self, Body};
+use crate::response::{self, Body, PIECE_BYTES};
 use crate::revision_parts::{PartStyle, Refusal, RevisionParts, WantedRevisions, push_refusal_members};
-use crate::stream::{self, PIECE_BYTES, Piece, Source};
+use crate::stream::{self, Piece, Source};
 
 /// One document that is asked for, or why it cannot be.
 type Entry = std::result::Result<WantedRevisions, Box<Refusal>>;

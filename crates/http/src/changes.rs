@@ -14,8 +14,8 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::feed::{self, Style};
 use crate::query::Given;
-use crate::response::{self, Body};
-use crate::stream::{self, PIECE_BYTES, Piece, READ_AT_ONCE_BYTES, Source};
+use crate::response::{self, Body, PIECE_BYTES, READ_AT_ONCE_BYTES};
+use crate::stream::{self, Piece, Source};
 
 /// Changes read at once while nobody knows how large they are.
 const FIRST_CHANGES: usize = 32;

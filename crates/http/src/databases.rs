@@ -249,7 +249,7 @@ impl Source for Infos {
                 Err(error) => json!({"key": name, "error": error.error}),
             };
             text.serialized(&row);
-            if text.len() >= stream::PIECE_BYTES {
+            if text.len() >= response::PIECE_BYTES {
                 break;
             }
         }

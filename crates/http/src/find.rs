@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::Result;
-use crate::response::{self, Body};
-use crate::stream::{self, PIECE_BYTES, Piece, READ_AT_ONCE_BYTES, Source};
+use crate::response::{self, Body, PIECE_BYTES, READ_AT_ONCE_BYTES};
+use crate::stream::{self, Piece, Source};
 
 /// Results read at once while nobody knows how large they are.
 const FIRST_RESULTS: usize = 32;

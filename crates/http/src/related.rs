@@ -23,8 +23,8 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::gzip::Encoding;
 use crate::multipart::{Event, Parser, PartHead};
-use crate::response::{self, Body};
-use crate::stream::{self, PIECE_BYTES, Piece, Source};
+use crate::response::{self, Body, PIECE_BYTES};
+use crate::stream::{self, Piece, Source};
 use crate::upload::Inlet;
 use crate::{document, write};
 

@@ -12,8 +12,7 @@ use scrinium_worker::{Admission, WorkerError, WorkerPool};
 use crate::budget::Share;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::response::Body;
-pub(crate) use crate::response::{PIECE_BYTES, READ_AT_ONCE_BYTES};
+use crate::response::{Body, PIECE_BYTES};
 
 /// Something that can be made piece by piece. Making one may block.
 pub(crate) trait Source: Send + 'static {

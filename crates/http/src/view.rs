@@ -13,8 +13,8 @@ use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
-use crate::response::{self, Body};
-use crate::stream::{self, PIECE_BYTES, Piece, Source};
+use crate::response::{self, Body, PIECE_BYTES};
+use crate::stream::{self, Piece, Source};
 
 /// Rows read at once while nobody knows how large they are.
 const FIRST_ROWS: usize = 32;
