@@ -66,12 +66,8 @@ pub(crate) enum Instruction {
 
 #[derive(Clone, Debug)]
 pub(crate) struct FileIntoCommand {
-    pub(crate) mailbox: Template,
     pub(crate) copy: bool,
-    pub(crate) create: bool,
-    pub(crate) flags: Option<Templates>,
-    pub(crate) special_use: Option<Template>,
-    pub(crate) mailbox_id: Option<Template>,
+    pub(crate) target: TargetOptions,
 }
 
 /// How a message is refused (RFC 5429).
@@ -116,8 +112,9 @@ impl Modifier {
     }
 }
 
+/// The mailbox of a message or of a copy, as a script names it.
 #[derive(Clone, Debug)]
-pub(crate) struct FccOptions {
+pub(crate) struct TargetOptions {
     pub(crate) mailbox: Template,
     pub(crate) create: bool,
     pub(crate) flags: Option<Templates>,
@@ -133,7 +130,7 @@ pub(crate) struct VacationCommand {
     pub(crate) addresses: Templates,
     pub(crate) mime: bool,
     pub(crate) handle: Option<Template>,
-    pub(crate) fcc: Option<FccOptions>,
+    pub(crate) fcc: Option<TargetOptions>,
     pub(crate) reason: Template,
 }
 
@@ -143,7 +140,7 @@ pub(crate) struct NotifyCommand {
     pub(crate) from: Option<Template>,
     pub(crate) importance: Option<Template>,
     pub(crate) message: Option<Template>,
-    pub(crate) fcc: Option<FccOptions>,
+    pub(crate) fcc: Option<TargetOptions>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

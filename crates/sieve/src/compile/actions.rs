@@ -8,8 +8,8 @@ use crate::error::{Position, ScriptError, ScriptFault};
 use crate::extension::Extension;
 use crate::lexer::shortened;
 use crate::program::{
-    DeleteHeaderCommand, FccOptions, FileIntoCommand, FlagChange, IncludeCommand, Instruction, Location,
-    Modifier, NotifyCommand, RejectKind, Templates, VacationCommand,
+    DeleteHeaderCommand, FileIntoCommand, FlagChange, IncludeCommand, Instruction, Location, Modifier,
+    NotifyCommand, RejectKind, TargetOptions, Templates, VacationCommand,
 };
 use crate::syntax::{Command, Text};
 use crate::template::{Template, is_identifier};
@@ -83,14 +83,8 @@ impl Compiler<'_> {
             }
         }
         let mailbox = self.mailbox(reader.text("the name of a mailbox")?)?;
-        Ok(Instruction::FileInto(Box::new(FileIntoCommand {
-            mailbox,
-            copy: copy.is_some(),
-            create: options.create.is_some(),
-            flags: options.flags,
-            special_use: options.special_use,
-            mailbox_id: options.mailbox_id,
-        })))
+        let target = options.target(mailbox);
+        Ok(Instruction::FileInto(Box::new(FileIntoCommand { copy: copy.is_some(), target })))
     }
 
     fn mailbox(&self, text: &Text) -> Result<Template, ScriptError> {
@@ -129,15 +123,7 @@ impl Compiler<'_> {
 
     /// An address, which is checked now if it has no variables.
     fn address(&self, text: &Text) -> Result<Template, ScriptError> {
-        let template = self.template(text)?;
-        match template.constant() {
-            Some(written) if address::single(written).is_none() => {
-                let expected = "an address such as ada@example.org".to_owned();
-                let found = format!("\"{}\"", shortened(written));
-                Err(ScriptFault::Value { expected, found }.at(text.position))
-            }
-            _ => Ok(template),
-        }
+        self.checked(text, |written| address::single(written).is_some(), "an address such as ada@example.org")
     }
 
     /// `setflag`, `addflag`, `removeflag` (RFC 5232, section 3), whose first argument may be left out.
@@ -412,16 +398,24 @@ impl StoreOptions {
         Ok(true)
     }
 
+    fn target(self, mailbox: Template) -> TargetOptions {
+        TargetOptions {
+            mailbox,
+            create: self.create.is_some(),
+            flags: self.flags,
+            special_use: self.special_use,
+            mailbox_id: self.mailbox_id,
+        }
+    }
+
     /// The options of a copy that is filed; they say nothing without `:fcc` (RFC 8580, section 3).
-    fn fcc(self, mailbox: Option<Template>, reader: &Reader<'_>) -> Result<Option<FccOptions>, ScriptError> {
-        match (mailbox, self.first) {
-            (Some(mailbox), _) => Ok(Some(FccOptions {
-                mailbox,
-                create: self.create.is_some(),
-                flags: self.flags,
-                special_use: self.special_use,
-                mailbox_id: self.mailbox_id,
-            })),
+    fn fcc(
+        mut self,
+        mailbox: Option<Template>,
+        reader: &Reader<'_>,
+    ) -> Result<Option<TargetOptions>, ScriptError> {
+        match (mailbox, self.first.take()) {
+            (Some(mailbox), _) => Ok(Some(self.target(mailbox))),
             (None, Some((tag, position))) => Err(reader.unknown_tag(&tag, position)),
             (None, None) => Ok(None),
         }

@@ -1,7 +1,6 @@
 //! Actions are collected; none is done here.
 
 use super::Run;
-use super::flags::flags_of;
 use super::tests::chosen;
 use crate::action::{
     Action, HeaderEdit, Notification, Target, canonical_mailbox, cut, is_field_name, is_mailbox_name,
@@ -12,7 +11,7 @@ use crate::error::RunFault;
 use crate::lexer::shortened;
 use crate::mailto::Mailto;
 use crate::program::{
-    DeleteHeaderCommand, FccOptions, FileIntoCommand, NotifyCommand, RejectKind, VacationCommand,
+    DeleteHeaderCommand, FileIntoCommand, NotifyCommand, RejectKind, TargetOptions, VacationCommand,
 };
 use crate::template::Template;
 use crate::vacation::{self, VacationReply};
@@ -60,18 +59,10 @@ impl Run<'_> {
     }
 
     pub(super) fn fileinto(&mut self, command: &FileIntoCommand) -> Result<(), RunFault> {
-        let FileIntoCommand { mailbox, copy, create, flags, special_use, mailbox_id } = command;
-        let target = FccOptions {
-            mailbox: mailbox.clone(),
-            create: *create,
-            flags: None,
-            special_use: special_use.clone(),
-            mailbox_id: mailbox_id.clone(),
-        };
-        let mut target = self.target(&target)?;
-        target.flags = self.flags_for(flags.as_deref())?;
+        let flags = self.flags_for(command.target.flags.as_deref())?;
+        let target = self.target(&command.target, flags)?;
         self.not_rejected("fileinto")?;
-        if !copy {
+        if !command.copy {
             self.implicit_keep = false;
         }
         if target.mailbox == "INBOX" && target.special_use.is_none() && target.mailbox_id.is_none() {
@@ -91,18 +82,21 @@ impl Run<'_> {
         self.push(Action::FileInto { target, edits: self.header_edits.len() })
     }
 
-    fn target(&mut self, options: &FccOptions) -> Result<Target, RunFault> {
+    fn fcc(&mut self, options: Option<&TargetOptions>) -> Result<Option<Target>, RunFault> {
+        let Some(options) = options else { return Ok(None) };
+        // A copy has the flags that are said of it, and not the message's.
+        let flags = match &options.flags {
+            Some(flags) => self.flags_for(Some(flags))?,
+            None => Vec::new(),
+        };
+        self.target(options, flags).map(Some)
+    }
+
+    fn target(&mut self, options: &TargetOptions, flags: Vec<String>) -> Result<Target, RunFault> {
         let mailbox = self.expand(&options.mailbox)?;
         if !is_mailbox_name(&mailbox) {
             return Err(RunFault::Value { expected: "the name of a mailbox", found: shortened(&mailbox) });
         }
-        let flags = match &options.flags {
-            Some(flags) => {
-                let texts = self.expand_all(flags)?;
-                flags_of(&texts, self.limits)
-            }
-            None => Vec::new(),
-        };
         Ok(Target {
             mailbox: canonical_mailbox(&mailbox),
             flags,
@@ -165,7 +159,7 @@ impl Run<'_> {
         let handle = self.expand_option(command.handle.as_ref())?;
         let body = self.expand(&command.reason)?;
         let own = self.expand_all(&command.addresses)?;
-        let fcc = command.fcc.as_ref().map(|fcc| self.target(fcc)).transpose()?;
+        let fcc = self.fcc(command.fcc.as_ref())?;
         let own: Vec<String> = own.iter().filter_map(|address| single(address)).collect();
         let mut addresses: Vec<&str> = own.iter().map(String::as_str).collect();
         addresses.push(self.delivery.recipient);
@@ -209,7 +203,7 @@ impl Run<'_> {
         let message = self.expand_option(command.message.as_ref())?;
         let importance = self.expand_option(command.importance.as_ref())?;
         let from = command.from.as_ref().map(|from| self.address(from)).transpose()?;
-        let fcc = command.fcc.as_ref().map(|fcc| self.target(fcc)).transpose()?;
+        let fcc = self.fcc(command.fcc.as_ref())?;
         let mailto = Mailto::parse(&method)
             .ok_or_else(|| RunFault::Value { expected: "an address to notify", found: shortened(&method) })?;
         // What a program sent is nothing to notify of (RFC 5436, section 2.7.1): notifications could answer each other.
