@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use scrinium_document::{FieldsBuf, Revision, RevisionTree, new_revision};
+use scrinium_store::Family;
 
 use super::document::Before;
 use super::{MAX_EDITS, Transaction, check_number};
 use crate::database::Database;
 use crate::edit::Beside;
 use crate::error::Result;
+use crate::keys;
 use crate::leaf::LeafParts;
 use crate::writer::Foreseen;
 
@@ -72,6 +74,10 @@ impl Transaction<'_> {
         if tree.is_empty() {
             let (revision, record) = self.bare_tombstone(&before, &mut tree)?;
             leaves.insert(revision, record);
+        }
+        if tree.leaves().all(|leaf| leaf.deleted) {
+            // Who has the id later is somebody else.
+            self.batch.delete(Family::Point, &keys::secret(self.database.number(), &id));
         }
         let created_ms = before.head.created_ms;
         self.write(&id, &before, tree, created_ms, leaves)?;

@@ -8,9 +8,35 @@ use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, get_with, put, replicate};
 use scrinium_database::{
     ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision, OpenRevisions,
-    ReadOptions, RowQuery, Since,
+    PurgedLeaves, ReadOptions, RowQuery, Secret, Since,
 };
 use serde_json::{Value, json};
+
+/// Who got the id later had the secret of who had it before: a person's password, in the directory.
+#[test]
+fn what_is_purged_leaves_no_secret_to_who_has_its_id_later() {
+    let server = Server::new();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
+    let secret = |text: &'static str| Secret::Set(text.as_bytes().into());
+    let write = |json: Value, secret: Secret, mode: EditMode| {
+        let edit = Edit { secret, ..edit(&json) };
+        database.update(vec![edit], mode, &SERVER).unwrap().wait().unwrap().remove(0).unwrap().revision
+    };
+    let kept = || database.secret("a").unwrap().map(|secret| secret.to_vec());
+    let purge = |revision: &str| {
+        let leaves = PurgedLeaves { id: "a".to_owned(), revisions: vec![revision.to_owned()] };
+        assert_eq!(database.purge_leaves(vec![leaves]).unwrap()[0].revisions, [revision]);
+    };
+    let first = write(json!({"_id": "a"}), secret("hers"), EditMode::Interactive);
+    let other = "1-ff";
+    write(json!({"_id": "a", "_rev": other, "x": 1}), Secret::Keep, EditMode::Replicated);
+    purge(&first);
+    assert_eq!(kept().unwrap(), b"hers", "the document is still there");
+    purge(other);
+    assert_eq!(kept(), None);
+    let again = write(json!({"_id": "a"}), Secret::Keep, EditMode::Interactive);
+    assert_eq!(kept(), None, "{again}");
+}
 
 #[test]
 fn a_document_lives_and_dies() {
