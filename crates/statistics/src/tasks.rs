@@ -245,15 +245,18 @@ impl Table {
 
     fn end(&self, entry: &Entry, state: TaskState) {
         let status = entry.status(self.now_ms(), state);
-        self.running.write().remove(&entry.id);
         if let Some(told) = self.on_end.get() {
             told(&status);
         }
-        let mut ended = self.ended.lock();
-        if ended.len() >= HISTORY {
-            ended.pop_front();
+        {
+            let mut ended = self.ended.lock();
+            if ended.len() >= HISTORY {
+                ended.pop_front();
+            }
+            ended.push_back(status);
         }
-        ended.push_back(status);
+        // Last, so that who asks for the running tasks first, then for those that ended, misses none.
+        self.running.write().remove(&entry.id);
     }
 }
 

@@ -11,7 +11,9 @@ use super::{ConsoleError, Reply};
 const ENDED_SHOWN: usize = 10;
 
 pub(super) fn show_tasks(tasks: &Tasks) -> Reply {
-    let (running, ended) = (tasks.running(), tasks.ended());
+    let (running, mut ended) = (tasks.running(), tasks.ended());
+    // One that ended between the two questions is in both answers.
+    ended.retain(|ended| !running.iter().any(|running| running.id == ended.id));
     let mut text = String::new();
     if running.is_empty() {
         text.push_str("No task is running.\n");

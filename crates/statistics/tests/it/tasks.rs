@@ -1,5 +1,7 @@
 //! The table of tasks tells progress, rate, time left and how each task ended.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use scrinium_clock::{Clock, ManualClock};
@@ -118,4 +120,43 @@ fn threads_report_into_one_task() {
         }
     });
     assert_eq!(tasks.running()[0].percent(), Some(100));
+}
+
+/// For a moment a task was neither running nor ended, and who waited for it took the server for another one.
+#[test]
+fn a_task_that_ends_is_known_at_every_moment() {
+    let tasks = Tasks::new();
+    let asked = tasks.clone();
+    let known = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&known);
+    tasks.on_end(move |ended| {
+        let lists = asked.running().into_iter().chain(asked.ended());
+        counted.fetch_add(lists.filter(|task| task.id == ended.id).count() as u64, Ordering::Relaxed);
+    });
+    tasks.start("a", None, None).finish();
+    assert_eq!(known.load(Ordering::Relaxed), 1, "who is told that it ended finds it");
+    assert_eq!((tasks.running().len(), tasks.ended().len()), (0, 1));
+
+    let stop = Arc::new(AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let begun = Arc::new(AtomicU64::new(tasks.start("b", None, None).id()));
+        let (latest, stopped) = (Arc::clone(&begun), Arc::clone(&stop));
+        let table = &tasks;
+        scope.spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                let task = table.start("c", None, None);
+                latest.store(task.id(), Ordering::Relaxed);
+                task.finish();
+            }
+        });
+        for _ in 0..2000 {
+            let id = begun.load(Ordering::Relaxed);
+            let (running, ended) = (tasks.running(), tasks.ended());
+            // Of those that ended long ago nobody asks.
+            let is_recent = begun.load(Ordering::Relaxed) < id + 200;
+            let is_known = running.iter().chain(&ended).any(|task| task.id == id);
+            assert!(is_known || !is_recent, "{id}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
