@@ -1,8 +1,9 @@
 //! Sieve (RFC 5228): the language in which people say what happens with their mail.
 //!
 //! [`Script::compile`] reads a script and checks all that can be checked without a message; [`Script::run`] looks at a
-//! message through [`Message`] and gives an [`Outcome`]: what is to be done. Nothing is done here. [`no_reply`]
-//! says who is never answered.
+//! message through [`Message`] and gives an [`Outcome`]: what is to be done. Nothing is done here.
+//! [`Settings`] are what a page of settings shows: they become a script, and are read back from it. [`no_reply`] says who
+//! is never answered.
 //!
 //! ```
 //! use scrinium_sieve::{Extension, Limits, Script};
@@ -38,6 +39,7 @@ mod message;
 mod program;
 mod run;
 mod script;
+mod settings;
 mod syntax;
 mod template;
 mod vacation;
@@ -49,4 +51,7 @@ pub use limits::Limits;
 pub use message::{BodyPart, Delivery, HeaderField, Host, Message, NoHost, PartForm};
 pub use program::{Location, RejectKind};
 pub use script::Script;
+pub use settings::{
+    Absence, CalendarDay, Forwarding, MoveRule, RuleCondition, RuleField, Settings, SettingsError,
+};
 pub use vacation::{NoReply, VacationReply, no_reply};

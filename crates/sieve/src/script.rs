@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::action::Outcome;
+use crate::address::single;
 use crate::compile::compile;
 use crate::error::ScriptError;
 use crate::extension::Extension;
 use crate::limits::Limits;
 use crate::message::{Delivery, Host, Message};
-use crate::program::Block;
+use crate::program::{Block, Instruction};
 use crate::run::run;
 
 /// A script that was checked and can be run. It may be shared between threads.
@@ -33,6 +34,15 @@ impl Script {
         self.extensions.iter().copied()
     }
 
+    /// The addresses that the script may redirect to, each once; `None` for those that are made of variables. Scripts
+    /// that it includes are not looked at.
+    #[must_use]
+    pub fn redirects(&self) -> Vec<Option<String>> {
+        let mut found = Vec::new();
+        collect_redirects(&self.block, &mut found);
+        found
+    }
+
     /// What the script wants to be done with a message. The same input gives the same result.
     #[must_use]
     pub fn run(
@@ -43,5 +53,23 @@ impl Script {
         limits: &Limits,
     ) -> Outcome {
         run(self, message, delivery, host, limits)
+    }
+}
+
+/// Blocks are no deeper than a script may be.
+fn collect_redirects(block: &Block, found: &mut Vec<Option<String>>) {
+    for statement in block {
+        match &statement.instruction {
+            Instruction::If(branches) => {
+                branches.iter().for_each(|branch| collect_redirects(&branch.block, found));
+            }
+            Instruction::Redirect { address, .. } => {
+                let address = address.constant().and_then(single);
+                if !found.contains(&address) {
+                    found.push(address);
+                }
+            }
+            _ => {}
+        }
     }
 }

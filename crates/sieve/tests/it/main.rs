@@ -10,3 +10,4 @@ mod kit;
 mod message;
 mod oracle;
 mod replies;
+mod settings;
