@@ -28,6 +28,8 @@ pub use mailbox::{DepositError, MOST_MAILBOXES, Mailboxes};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,
 };
-pub use message::{MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message};
+pub use message::{
+    MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message, memo_of_reader,
+};
 pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, UndeliverableReason};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};

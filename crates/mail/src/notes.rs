@@ -16,6 +16,11 @@ impl Notes {
         }
     }
 
+    /// Adds what was found elsewhere behind these.
+    pub(crate) fn append(&mut self, others: Self) {
+        others.0.iter().for_each(|note| self.add(note));
+    }
+
     /// The field's value; `None` where there is nothing to say.
     pub(crate) fn into_value(self) -> Option<Value> {
         if self.0.is_empty() { None } else { Some(Value::from(self.0)) }

@@ -1,8 +1,8 @@
 //! Sends console commands and requests to a running server, over its HTTP port.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::fmt::Display;
+use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use scrinium_mail::import::MessageSource;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -35,6 +36,9 @@ const ANSWER_LIMIT_BYTES: usize = 64 << 20;
 
 /// Somebody who sends much has more time, by so much a second.
 const SLOWEST_BYTES: u64 = 256 * 1024;
+
+/// A message is read and sent by so many bytes at a time.
+const SENT_BYTES: usize = 64 * 1024;
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -192,10 +196,12 @@ impl ConsoleClient {
         path: &str,
         body: Option<Bytes>,
     ) -> Result<(StatusCode, Bytes), ClientError> {
-        self.send_pieces(method, path, "application/json", body.into_iter().collect()).await
+        self.send_pieces(method, path, "application/json", body.into_iter().map(BodyPiece::Bytes).collect())
+            .await
     }
 
-    /// Sends one request with a body in pieces, which are not copied, and gives status and body of the answer.
+    /// Sends one request with a body in pieces, which are not copied, and gives status and body of the answer. Of a message
+    /// no more is in memory than is on its way.
     ///
     /// # Errors
     /// As [`ConsoleClient::request`].
@@ -204,7 +210,7 @@ impl ConsoleClient {
         method: Method,
         path: &str,
         content_type: &str,
-        body: Vec<Bytes>,
+        body: Vec<BodyPiece>,
     ) -> Result<(StatusCode, Bytes), ClientError> {
         let connected = tokio::time::timeout(CONNECT_WITHIN, self.connect()).await;
         let stream = connected.map_err(|_| self.unreachable(&"no answer for 10 s"))??;
@@ -282,29 +288,69 @@ impl ConsoleClient {
     }
 }
 
+/// A part of a request's body.
+pub(crate) enum BodyPiece {
+    /// Bytes.
+    Bytes(Bytes),
+    /// A message, which is read as it is sent.
+    Message(MessageSource),
+}
+
+impl BodyPiece {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Message(message) => message.len(),
+        }
+    }
+}
+
 /// The body of a request, in pieces.
 struct Pieces {
-    pieces: VecDeque<Bytes>,
+    pieces: VecDeque<BodyPiece>,
+    /// What was sent of the first of them, if it is a message.
+    position: u64,
     left: u64,
 }
 
 impl Pieces {
-    fn of(pieces: Vec<Bytes>) -> Self {
-        Self { left: pieces.iter().map(|piece| piece.len() as u64).sum(), pieces: pieces.into() }
+    fn of(pieces: Vec<BodyPiece>) -> Self {
+        Self { left: pieces.iter().map(BodyPiece::length).sum(), position: 0, pieces: pieces.into() }
+    }
+
+    fn next(&mut self) -> Option<io::Result<Bytes>> {
+        let (piece, is_over) = match self.pieces.front()? {
+            BodyPiece::Bytes(bytes) => (bytes.clone(), true),
+            BodyPiece::Message(message) => match message.piece(self.position, SENT_BYTES) {
+                Ok(piece) => {
+                    let is_over = self.position + piece.len() as u64 == message.len();
+                    (piece, is_over)
+                }
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        self.position += piece.len() as u64;
+        if is_over {
+            self.position = 0;
+            self.pieces.pop_front();
+        }
+        Some(Ok(piece))
     }
 }
 
 impl Body for Pieces {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = self.pieces.pop_front();
-        self.left -= next.as_ref().map_or(0, |piece| piece.len() as u64);
-        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let next = self.next();
+        if let Some(Ok(piece)) = &next {
+            self.left -= piece.len() as u64;
+        }
+        Poll::Ready(next.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -273,7 +273,8 @@ fn deal(mail: &Path, hands: &Path, people: u32) -> Result<(), Failure> {
         let Ok(message) = message else { continue };
         let owner = name(number % people + 1);
         let file = part.join(owner).join(format!("{number:06}.eml"));
-        std::fs::write(file, &message.source).map_err(Failure::work)?;
+        let mut file = std::fs::File::create(file).map_err(Failure::work)?;
+        std::io::copy(&mut message.source.reader(), &mut file).map_err(Failure::work)?;
         number += 1;
     }
     std::fs::rename(&part, hands).map_err(Failure::work)

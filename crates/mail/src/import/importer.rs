@@ -1,15 +1,15 @@
 //! Writes the messages of files into a person's mail database, many in one batch.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::{ImportError, MailFiles, Measured, PassedOver, Position, RawMessage};
+use super::{ImportError, MailFiles, Measured, MessageSource, PassedOver, Position, RawMessage};
 use crate::memo::field;
-use crate::message::{MessageOptions, imported_id, memo_of_message};
+use crate::message::{ImportedId, MessageOptions, memo_of_reader};
 use crate::notes::only_missing;
 
 /// A message on its way into a mail database: a document and the source to be attached to it as
@@ -21,7 +21,7 @@ pub struct ImportedMemo {
     /// The document's fields.
     pub fields: Map<String, Value>,
     /// The message.
-    pub source: Bytes,
+    pub source: MessageSource,
     /// The folders that it comes into.
     pub folders: Vec<String>,
     /// Whether its person has read it.
@@ -88,7 +88,7 @@ pub struct ImportOptions {
     /// Documents in one batch.
     pub batch_documents: usize,
     /// A batch ends at this many bytes of sources too.
-    pub batch_bytes: usize,
+    pub batch_bytes: u64,
     /// A message of more bytes is left out. Not above what the server allows for an attachment.
     pub message_limit: u64,
     /// Whether messages that were deleted where they lay are imported, too.
@@ -153,6 +153,23 @@ pub struct ImportReport {
     pub passed_over: PassedOver,
 }
 
+/// As [`crate::imported_id`], of a message of any length.
+fn id_of(source: &MessageSource, person: &str) -> io::Result<String> {
+    let mut id = ImportedId::of_person(person);
+    let mut position = 0;
+    loop {
+        let piece = source.piece(position, PIECE_BYTES)?;
+        if piece.is_empty() {
+            return Ok(id.finish());
+        }
+        id.update(&piece);
+        position += piece.len() as u64;
+    }
+}
+
+/// A message is read by so many bytes at a time.
+pub(super) const PIECE_BYTES: usize = 256 * 1024;
+
 /// Of more reasons than these nobody reads.
 const MOST_REASONS: usize = 20;
 
@@ -175,8 +192,8 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
     /// batch.
     ///
     /// # Errors
-    /// [`ImportError::Start`] and [`ImportError::NotMail`] where there is nothing to read, [`ImportError::Target`] where
-    /// the database does not take it. Files that cannot be read, and messages that it refuses, are only counted.
+    /// [`ImportError::Start`] and [`ImportError::NotMail`] where there is nothing to read, [`ImportError::Spool`] where there
+    /// is no room for a temporary file, [`ImportError::Target`] where the database does not take it. Files that cannot be read, and messages that it refuses, are only counted.
     pub fn run(&self, root: &Path, mut report: impl FnMut(&Progress)) -> Result<ImportReport, ImportError> {
         let resume = self.target.position().map_err(ImportError::Target)?.unwrap_or_default();
         let started = Instant::now();
@@ -190,13 +207,15 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
             let is_end = next.is_none();
             match next {
                 Some(Ok(message)) => {
-                    progress.done_bytes += message.source.len() as u64;
+                    progress.done_bytes += message.source.len();
                     run.report.messages += 1;
                     batch.position = message.position.clone();
-                    batch.bytes += message.source.len();
-                    batch.memos.push(run.memo_of(message));
+                    batch.bytes = batch.bytes.saturating_add(message.source.len());
+                    batch.memos.push(run.memo_of(message).map_err(ImportError::Spool)?);
                 }
-                Some(Err(error @ (ImportError::Start { .. } | ImportError::NotMail { .. }))) => {
+                Some(Err(
+                    error @ (ImportError::Start { .. } | ImportError::NotMail { .. } | ImportError::Spool(_)),
+                )) => {
                     return Err(error);
                 }
                 Some(Err(error)) => run.leave_out(error.to_string()),
@@ -224,7 +243,7 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
 #[derive(Default)]
 struct Batch {
     memos: Vec<ImportedMemo>,
-    bytes: usize,
+    bytes: u64,
     position: Position,
 }
 
@@ -235,9 +254,12 @@ struct Run<'i, 't, T: ImportTarget> {
 }
 
 impl<T: ImportTarget> Run<'_, '_, T> {
-    fn memo_of(&mut self, message: RawMessage) -> ImportedMemo {
+    /// # Errors
+    /// The message's temporary file cannot be read.
+    fn memo_of(&mut self, message: RawMessage) -> io::Result<ImportedMemo> {
         let RawMessage { source, delivered_s, folder, state, place, .. } = message;
-        let mut fields = memo_of_message(&source, &MessageOptions { delivered_s });
+        let options = MessageOptions { delivered_s };
+        let mut fields = memo_of_reader(|| Ok(source.reader()), source.len(), &options)?;
         match fields.get(field::PARSE_NOTES) {
             Some(notes) if only_missing(notes) => self.report.incomplete += 1,
             Some(_) => self.report.damaged += 1,
@@ -251,8 +273,8 @@ impl<T: ImportTarget> Run<'_, '_, T> {
             fields.insert(field::CATEGORIES.to_owned(), Value::from(state.labels));
         }
         let folders = if state.folders.is_empty() { vec![folder] } else { state.folders };
-        let id = imported_id(&source, &self.importer.options.person);
-        ImportedMemo { id, fields, source, folders, read: state.read, place }
+        let id = id_of(&source, &self.importer.options.person)?;
+        Ok(ImportedMemo { id, fields, source, folders, read: state.read, place })
     }
 
     fn leave_out(&mut self, reason: String) {

@@ -1,6 +1,7 @@
 //! Mail that lies in files: mbox, Maildir, folders of messages. Read one message at a time, in an order that
 //! does not change, so that an import can be taken up again where it stopped.
 
+mod ahead;
 mod folder;
 mod importer;
 mod kind;
@@ -8,6 +9,7 @@ mod mbox;
 mod names;
 mod passed;
 mod sequences;
+mod source;
 mod state;
 mod stream;
 mod target;
@@ -15,7 +17,6 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use thiserror::Error;
 
 pub use importer::{
@@ -23,15 +24,16 @@ pub use importer::{
 };
 pub use mbox::{MboxItem, MboxReader, quote_mbox};
 pub use passed::{PassedKind, PassedOver};
+pub use source::{MEMORY_BYTES, MessageReader, MessageSource};
 pub use state::MessageState;
 pub use target::{MailDatabase, checkpoint_id, read_position, write_position};
 pub use walk::{MailFiles, Measured, TRASH};
 
 /// A message as it lay in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct RawMessage {
     /// Its bytes; of a message in an mbox, without the line before it and the quoting.
-    pub source: Bytes,
+    pub source: MessageSource,
     /// When it was delivered according to the mbox, in seconds since 1970.
     pub delivered_s: Option<i64>,
     /// Where the next message is looked for.
@@ -53,8 +55,9 @@ pub struct Position {
     pub offset: u64,
 }
 
-/// What cannot be read of the mail to import. [`ImportError::Start`], [`ImportError::NotMail`] and
-/// [`ImportError::Target`] end an import; the others leave out a file or a message, which are counted.
+/// What cannot be read of the mail to import. [`ImportError::Start`], [`ImportError::NotMail`],
+/// [`ImportError::Spool`] and [`ImportError::Target`] end an import; the others leave out a file or a message, which are
+/// counted.
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// There is nothing to read at this place.
@@ -99,9 +102,23 @@ pub enum ImportError {
         /// The folder.
         path: PathBuf,
     },
+    /// There is no room for the temporary file of a large message.
+    #[error("the import stopped; run it again to resume: {0}")]
+    Spool(std::io::Error),
     /// The mail database did not take a batch.
     #[error("the import stopped; run it again to resume: {0}")]
     Target(String),
+}
+
+impl ImportError {
+    /// A file or folder at `path` cannot be read, or what was read of it not be kept.
+    fn reading(path: &Path, error: std::io::Error) -> Self {
+        if source::SpoolError::is(&error) {
+            Self::Spool(error)
+        } else {
+            Self::File { path: path.to_owned(), error }
+        }
+    }
 }
 
 /// Whether a file is an mbox by its name: `mbox`, `Inbox.mbox`.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::message::decoded_words;
 
 /// A header is looked through this far.
-const LONGEST_HEADER: usize = 256 * 1024;
+pub(super) const LONGEST_HEADER: usize = 256 * 1024;
 
 const MOST_LABELS: usize = 64;
 const LONGEST_LABEL: usize = 127;

@@ -7,7 +7,8 @@ use scrinium_assertion::always;
 use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, NewAttachment, Update};
 use serde_json::{Value, json};
 
-use super::{ImportTarget, ImportedMemo, Position, RefusedMessage, StoredBatch};
+use super::importer::PIECE_BYTES;
+use super::{ImportTarget, ImportedMemo, MessageSource, Position, RefusedMessage, StoredBatch};
 use crate::inbox::into_folder;
 use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
 
@@ -30,18 +31,34 @@ impl MailDatabase {
     }
 
     fn edit_of(&self, memo: ImportedMemo) -> Result<Edit, DatabaseError> {
-        let content = self.database.store_content(&memo.source, SOURCE_CONTENT_TYPE)?;
+        let source = self.attachment_of(&memo.source)?;
         Ok(Edit {
             id: Some(memo.id),
             json: Value::Object(memo.fields).to_string().into(),
-            attachments: vec![NewAttachment {
-                name: SOURCE_ATTACHMENT.to_owned(),
-                content_type: SOURCE_CONTENT_TYPE.to_owned(),
-                content,
-            }],
+            attachments: vec![source],
             folders: memo.folders.iter().flat_map(|folder| into_folder(folder)).collect(),
             read_by: memo.read.then(|| Arc::clone(&self.owner)),
             ..Edit::default()
+        })
+    }
+
+    /// Stores a message piece by piece.
+    fn attachment_of(&self, source: &MessageSource) -> Result<NewAttachment, DatabaseError> {
+        let unreadable = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
+        let mut upload = self.database.upload(SOURCE_CONTENT_TYPE);
+        let mut position = 0;
+        loop {
+            let piece = source.piece(position, PIECE_BYTES).map_err(unreadable)?;
+            if piece.is_empty() {
+                break;
+            }
+            upload.write(&piece)?;
+            position += piece.len() as u64;
+        }
+        Ok(NewAttachment {
+            name: SOURCE_ATTACHMENT.to_owned(),
+            content_type: SOURCE_CONTENT_TYPE.to_owned(),
+            content: upload.finish()?,
         })
     }
 }

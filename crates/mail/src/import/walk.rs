@@ -4,13 +4,12 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-
 use super::folder::{folder_of, in_maildir};
 use super::kind::{self, FileKind, SNIFFED_BYTES};
 use super::mbox::{MboxItem, MboxReader};
 use super::passed::PassedOver;
 use super::sequences::Sequences;
+use super::source::{MEMORY_BYTES, MessageSource, SourceWriter};
 use super::state::{self, MessageState};
 use super::{ImportError, Position, RawMessage, is_named_mbox, stream};
 
@@ -148,7 +147,9 @@ impl MailFiles {
         loop {
             if let Some((path, mut reader)) = self.mbox.take() {
                 match self.next_of_mbox(&path, &mut reader) {
-                    Some(Err(error @ ImportError::File { .. })) => return Some(Err(error)),
+                    Some(Err(error @ (ImportError::File { .. } | ImportError::Spool(_)))) => {
+                        return Some(Err(error));
+                    }
                     Some(item) => {
                         self.mbox = Some((path, reader));
                         return Some(item);
@@ -302,7 +303,7 @@ impl MailFiles {
     /// Whether a file that begins with a separator has another one.
     fn holds_several(&self, path: &Path) -> Result<bool, ImportError> {
         let absolute = self.absolute(path);
-        let failed = |error| ImportError::File { path: absolute.clone(), error };
+        let failed = |error| ImportError::reading(&absolute, error);
         let mut reader = MboxReader::new(File::open(&absolute).map_err(failed)?, 0, self.message_limit);
         reader.next_message().map_err(failed)?;
         Ok(reader.next_message().map_err(failed)?.is_some())
@@ -310,41 +311,45 @@ impl MailFiles {
 
     fn read_file(&mut self, path: &Path) -> Result<Option<RawMessage>, ImportError> {
         let absolute = self.absolute(path);
-        let failed = |error| ImportError::File { path: absolute.clone(), error };
+        let failed = |error| ImportError::reading(&absolute, error);
         let source = self.read_whole(&mut File::open(&absolute).map_err(failed)?, &absolute)?;
-        let beginning = source.get(..1024).unwrap_or(&source);
+        let beginning = source.piece(0, state::LONGEST_HEADER).map_err(failed)?;
         let reason = if source.is_empty() {
             Some(kind::EMPTY)
         } else {
-            kind::foreign(beginning).map(|(what, _)| what)
+            kind::foreign(beginning.get(..1024).unwrap_or(&beginning)).map(|(what, _)| what)
         };
         if let Some(reason) = reason {
             self.passed.add(reason, path);
             return Ok(None);
         }
-        let state = self.state_of(path, &source);
-        let position = Position { path: path.to_owned(), offset: source.len() as u64 };
+        let state = self.state_of(path, &beginning);
+        let position = Position { path: path.to_owned(), offset: source.len() };
         let folder = folder_of(&self.root, path, false);
         let place = absolute.display().to_string();
         Ok(self.kept(RawMessage { source, delivered_s: None, position, folder, state, place }))
     }
 
-    fn read_whole(&self, reader: &mut dyn Read, absolute: &Path) -> Result<Bytes, ImportError> {
-        let mut source = Vec::new();
-        let read = reader.take(self.message_limit.saturating_add(1)).read_to_end(&mut source);
-        let read = read.map_err(|error| ImportError::File { path: absolute.to_owned(), error })?;
-        if read as u64 > self.message_limit {
-            return Err(ImportError::TooLarge {
-                path: absolute.to_owned(),
-                offset: 0,
-                limit: self.message_limit,
-            });
+    fn read_whole(&self, reader: &mut dyn Read, absolute: &Path) -> Result<MessageSource, ImportError> {
+        let failed = |error| ImportError::reading(absolute, error);
+        let mut source = SourceWriter::new(self.message_limit);
+        let mut piece = Vec::new();
+        loop {
+            piece.clear();
+            (&mut *reader).take(MEMORY_BYTES as u64).read_to_end(&mut piece).map_err(failed)?;
+            source.push(&piece).map_err(failed)?;
+            if source.is_too_large() {
+                let (path, limit) = (absolute.to_owned(), self.message_limit);
+                return Err(ImportError::TooLarge { path, offset: 0, limit });
+            }
+            if piece.len() < MEMORY_BYTES {
+                return source.finish(0).map_err(failed);
+            }
         }
-        Ok(Bytes::from(source))
     }
 
     /// What was kept of a message in a file of its own.
-    fn state_of(&mut self, path: &Path, source: &[u8]) -> MessageState {
+    fn state_of(&mut self, path: &Path, beginning: &[u8]) -> MessageState {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         if in_maildir(path) {
             return state::of_maildir_name(&name);
@@ -357,7 +362,7 @@ impl MailFiles {
         }
         match &self.sequences {
             Some((_, Some(sequences))) => sequences.state_of(&name),
-            _ => state::of_header(source),
+            _ => state::of_header(beginning),
         }
     }
 
@@ -411,8 +416,9 @@ impl MailFiles {
             return Ok(None);
         }
         let source = self.read_whole(&mut whole, &root)?;
-        let (state, place) = (state::of_header(&source), root.display().to_string());
-        let position = Position { path: PathBuf::new(), offset: source.len() as u64 };
+        let beginning = source.piece(0, state::LONGEST_HEADER).map_err(start)?;
+        let (state, place) = (state::of_header(&beginning), root.display().to_string());
+        let position = Position { path: PathBuf::new(), offset: source.len() };
         let folder = crate::inbox::INBOX.to_owned();
         Ok(self.kept(RawMessage { source, delivered_s: None, position, folder, state, place }))
     }
@@ -426,7 +432,7 @@ impl MailFiles {
             let begins = reader.offset();
             let item = match reader.next_message() {
                 Ok(item) => item?,
-                Err(error) => return Some(Err(ImportError::File { path: self.absolute(path), error })),
+                Err(error) => return Some(Err(ImportError::reading(&self.absolute(path), error))),
             };
             let absolute = self.absolute(path);
             let message = match item {
@@ -434,7 +440,10 @@ impl MailFiles {
                     let position = Position { path: path.to_owned(), offset: reader.offset() };
                     let folder = folder_of(&self.root, path, true);
                     let place = format!("{} at byte {begins}", absolute.display());
-                    let state = state::of_header(&source);
+                    let state = match source.piece(0, state::LONGEST_HEADER) {
+                        Ok(beginning) => state::of_header(&beginning),
+                        Err(error) => return Some(Err(ImportError::reading(&absolute, error))),
+                    };
                     RawMessage { source, delivered_s, position, folder, state, place }
                 }
                 MboxItem::FolderData { .. } => {

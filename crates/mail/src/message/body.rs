@@ -1,18 +1,19 @@
 //! The text of a message and the list of its attachments.
 
-use std::borrow::Cow;
+use std::io::{self, Read};
 
 use serde_json::{Map, Value};
 
 use super::charset::CharacterSet;
 use super::decode::{
-    TransferEncoding, base64, base64_length, clean_field, clean_lines, cut, quoted_printable,
-    without_cut_escape,
+    TransferEncoding, base64, clean_field, clean_lines, cut, quoted_printable, without_cut_escape,
 };
 use super::embedded::{self, EmbeddedFile};
 use super::fields::HeaderFields;
+use super::leaf::{Leaf, LeafText};
+use super::lines::{Next, PartLines, Stop};
 use super::part::{Part, Within};
-use super::structure::{Section, split_multipart, split_part};
+use super::structure::read_header;
 use super::{flowed, html};
 use crate::memo::{LONGEST_BODY, field};
 use crate::notes::Notes;
@@ -25,12 +26,6 @@ const MOST_PARTS: usize = 1_000;
 
 const LONGEST_FILE_NAME: usize = 255;
 
-/// Parts of a multipart that are looked at for the character set of the header.
-const MOST_TOLD: usize = 4;
-
-/// Only so much of a part is decoded for the body.
-const LONGEST_DECODED: usize = 4 * LONGEST_BODY;
-
 /// A part that is listed as a file.
 struct AttachedFile {
     name: String,
@@ -38,14 +33,30 @@ struct AttachedFile {
     bytes: usize,
 }
 
-/// Puts `Body` and the attachments' names, types and sizes into `fields`.
-pub(super) fn insert_body_fields(
-    whole: &Section<'_>,
+/// What a message's body says.
+pub(super) struct BodyOfMessage {
+    text: String,
+    files: Vec<AttachedFile>,
+    /// The character set that the first part declares which declares one; for what stands undeclared in the header.
+    pub(super) declared: Option<CharacterSet>,
+    /// Lines with 8-bit characters, where the header has some of which nothing is declared.
+    pub(super) sample: Vec<u8>,
+}
+
+/// Reads the body of the message with this header.
+///
+/// # Errors
+/// What reading it says.
+pub(super) fn read<R: Read>(
+    lines: &mut PartLines<R>,
     header: &HeaderFields<'_>,
-    fields: &mut Map<String, Value>,
     notes: &mut Notes,
-) {
+) -> io::Result<BodyOfMessage> {
+    if header.is_undeclared() {
+        lines.keep_sample();
+    }
     let mut reader = BodyReader {
+        lines,
         files: Vec::new(),
         parts_left: MOST_PARTS,
         alone: None,
@@ -53,47 +64,33 @@ pub(super) fn insert_body_fields(
         whole: header,
         notes,
     };
-    let texts = reader.read(whole, header, 0, Within::Message);
-    let mut body = texts.shown();
-    if body.trim().is_empty()
-        && let Some((section, part)) = reader.alone.take()
+    let guessed = header.clone().with_raw_set(|header| header.likely_set(b""));
+    let (texts, _) = reader.read(&guessed, 0, Within::Message)?;
+    let mut text = texts.shown();
+    if text.trim().is_empty()
+        && let Some((alone, part)) = reader.alone.take()
     {
-        body = reader.read_text(&section, &part).shown();
+        text = reader.read_text(alone, &part).shown();
     }
-    let files = std::mem::take(&mut reader.files);
-    if cut(&mut body, LONGEST_BODY) {
-        fields.insert(field::BODY_TRUNCATED.to_owned(), Value::Bool(true));
-    }
-    fields.insert(field::BODY.to_owned(), Value::from(body));
-    if !files.is_empty() {
-        let list = |of: fn(&AttachedFile) -> Value| Value::Array(files.iter().map(of).collect());
-        fields.insert(field::FILE_NAMES.to_owned(), list(|file| Value::from(file.name.as_str())));
-        fields.insert(field::FILE_TYPES.to_owned(), list(|file| Value::from(file.content_type.as_str())));
-        fields.insert(field::FILE_SIZES.to_owned(), list(|file| Value::from(file.bytes)));
-    }
+    let BodyReader { lines, files, set, .. } = reader;
+    Ok(BodyOfMessage { text, files, declared: set, sample: lines.take_sample() })
 }
 
-/// The character set that the first part declares which declares one, looking into multiparts; for what stands undeclared
-/// in the header.
-pub(super) fn declared_set(section: &Section<'_>, header: &HeaderFields<'_>) -> Option<CharacterSet> {
-    let notes = &mut Notes::default();
-    let mut waiting = vec![(*section, header.clone(), 0)];
-    while let Some((section, header, depth)) = waiting.pop() {
-        let part = Part::of(&header, Within::Mixed, notes);
-        let declared = part.charset().filter(|set| set.is_other_than_utf8());
-        if declared.is_some() || part.main_type != "multipart" || depth == DEEPEST {
-            if declared.is_some() {
-                return declared;
-            }
-            continue;
+impl BodyOfMessage {
+    /// Puts `Body` and the attachments' names, types and sizes into `fields`.
+    pub(super) fn insert(self, fields: &mut Map<String, Value>) {
+        let Self { mut text, files, .. } = self;
+        if cut(&mut text, LONGEST_BODY) {
+            fields.insert(field::BODY_TRUNCATED.to_owned(), Value::Bool(true));
         }
-        let pieces = part.boundary().map(|boundary| split_multipart(section.body, boundary, MOST_TOLD));
-        for piece in pieces.into_iter().flat_map(|pieces| pieces.parts).rev() {
-            let inner = split_part(piece, notes);
-            waiting.push((inner, HeaderFields::read(inner.header, notes), depth + 1));
+        fields.insert(field::BODY.to_owned(), Value::from(text));
+        if !files.is_empty() {
+            let list = |of: fn(&AttachedFile) -> Value| Value::Array(files.iter().map(of).collect());
+            fields.insert(field::FILE_NAMES.to_owned(), list(|file| Value::from(file.name.as_str())));
+            fields.insert(field::FILE_TYPES.to_owned(), list(|file| Value::from(file.content_type.as_str())));
+            fields.insert(field::FILE_SIZES.to_owned(), list(|file| Value::from(file.bytes)));
         }
     }
-    None
 }
 
 /// The text found in a part, in the forms in which it is given.
@@ -119,95 +116,161 @@ impl Texts {
             all.push('\n');
         }
         all.push_str(next);
+        // More is not kept, and one character more shows that there was some.
+        cut(&mut all, LONGEST_BODY + char::MAX_LEN_UTF8);
         self.plain = Some(all);
     }
 }
 
-struct BodyReader<'a, 'n> {
+struct BodyReader<'l, 'h, R> {
+    lines: &'l mut PartLines<R>,
     files: Vec<AttachedFile>,
     parts_left: usize,
     /// The first part that is shown if there is no other text.
-    alone: Option<(Section<'a>, Part)>,
+    alone: Option<(LeafText, Part)>,
     /// The character set that a part before declared.
     set: Option<CharacterSet>,
     /// The message's header.
-    whole: &'n HeaderFields<'a>,
-    notes: &'n mut Notes,
+    whole: &'h HeaderFields<'h>,
+    notes: &'l mut Notes,
 }
 
-impl<'a> BodyReader<'a, '_> {
-    fn read(
-        &mut self,
-        section: &Section<'a>,
-        header: &HeaderFields<'a>,
-        depth: usize,
-        within: Within,
-    ) -> Texts {
+impl<R: Read> BodyReader<'_, '_, R> {
+    /// Reads a part, which stands behind its header, and what ended it.
+    fn read(&mut self, header: &HeaderFields<'_>, depth: usize, within: Within) -> io::Result<(Texts, Stop)> {
         let part = Part::of(header, within, self.notes);
         self.set = self.set.or_else(|| part.charset().filter(|set| set.is_other_than_utf8()));
         if part.main_type == "multipart" {
-            if depth >= DEEPEST {
-                self.notes.add("parts are nested too deeply; the inner ones are not listed");
-            } else if let Some(texts) = self.read_multipart(section, &part, depth) {
-                return texts;
-            } else {
-                // Without its delimiters it is one piece of text, whatever it was to be.
-                return self.read_text(section, &part.into_plain());
+            if depth < DEEPEST {
+                return self.read_multipart(part, depth);
             }
+            self.notes.add("parts are nested too deeply; the inner ones are not listed");
         }
         let is_shown = part.is_shown(within);
-        if !is_shown || part.file_name.is_some() {
-            self.attach(section, &part);
+        let is_alone = !is_shown && self.alone.is_none() && part.is_shown_alone(within);
+        let is_file = !is_shown || part.file_name.is_some();
+        let leaf = Leaf::of(&part, is_shown || is_alone, is_file);
+        let (leaf, stop) = self.read_leaf(leaf)?;
+        if let Some(length) = leaf.length {
+            let (bytes, is_damaged) = length.finish();
+            if is_damaged {
+                self.notes.add("a part's quoted-printable holds invalid escapes");
+            }
+            let content_type = format!("{}/{}", part.main_type, part.sub_type);
+            self.list(part.file_name.as_deref().unwrap_or_default(), &content_type, bytes);
         }
-        if is_shown {
-            return self.read_text(section, &part);
+        match leaf.text {
+            Some(text) if is_shown => return Ok((self.read_text(text, &part), stop)),
+            Some(text) => self.alone = Some((text, part)),
+            None => {}
         }
-        if self.alone.is_none() && part.is_shown_alone(within) {
-            self.alone = Some((*section, part));
-        }
-        Texts::default()
+        Ok((Texts::default(), stop))
     }
 
-    /// `None` where the multipart's delimiter is nowhere to be found.
-    fn read_multipart(&mut self, section: &Section<'a>, part: &Part, depth: usize) -> Option<Texts> {
-        let Some(boundary) = part.boundary() else {
-            self.notes.add("a multipart names no boundary");
-            return None;
-        };
-        let pieces = split_multipart(section.body, boundary, self.parts_left);
-        if pieces.parts.is_empty() && !pieces.closed {
-            self.notes.add("a multipart's boundary does not occur in it");
-            return None;
+    fn read_leaf(&mut self, mut leaf: Leaf) -> io::Result<(Leaf, Stop)> {
+        loop {
+            match self.lines.next()? {
+                Next::Line { length, .. } => {
+                    leaf.take(self.lines.input.next(length));
+                    self.lines.input.pass(length);
+                }
+                Next::Stop(stop) => {
+                    if stop == Stop::End {
+                        leaf.release();
+                    }
+                    return Ok((leaf, stop));
+                }
+            }
         }
-        if pieces.more {
-            self.notes.add("there are more parts than are listed");
-        } else if !pieces.closed {
-            self.notes.add("a multipart is not closed; the message may be cut off");
-        }
-        self.parts_left = self.parts_left.saturating_sub(pieces.parts.len());
+    }
+
+    /// Without its delimiters a multipart is one piece of text, whatever it was to be.
+    fn read_multipart(&mut self, part: Part, depth: usize) -> io::Result<(Texts, Stop)> {
         let within = match part.sub_type.as_str() {
             "alternative" => Within::Alternative,
             "digest" => Within::Digest,
             _ => Within::Mixed,
         };
+        let boundary = part.boundary().map(<[u8]>::to_vec);
+        let part = part.into_plain();
+        let preamble = Leaf::of(&part, true, false);
+        let Some(boundary) = boundary else {
+            self.notes.add("a multipart names no boundary");
+            let (text, stop) = self.read_leaf(preamble)?;
+            return Ok((self.read_leaf_text(text, &part), stop));
+        };
+        let level = self.lines.open(&boundary);
+        let (preamble, stop) = self.read_leaf(preamble)?;
+        match stop {
+            Stop::Delimiter { level: found, is_closing } if found == level => {
+                drop(preamble);
+                self.read_parts(within, level, is_closing, depth)
+            }
+            stop => {
+                self.lines.close();
+                self.notes.add("a multipart's boundary does not occur in it");
+                Ok((self.read_leaf_text(preamble, &part), stop))
+            }
+        }
+    }
+
+    /// Reads the parts of the multipart that was opened last, behind its first delimiter.
+    fn read_parts(
+        &mut self,
+        within: Within,
+        level: usize,
+        mut is_closing: bool,
+        depth: usize,
+    ) -> io::Result<(Texts, Stop)> {
         let mut all = Texts::default();
-        for piece in pieces.parts {
-            let inner = split_part(piece, self.notes);
-            let header = HeaderFields::read(inner.header, self.notes)
-                .with_raw_set(|header| self.set.or_else(|| header.likely_set(b"")));
-            let texts = self.read(&inner, &header, depth + 1, within);
+        let outer = loop {
+            if is_closing {
+                break None;
+            }
+            if self.parts_left == 0 {
+                self.notes.add("there are more parts than are listed");
+                break None;
+            }
+            self.parts_left -= 1;
+            let (texts, stop) = self.read_part(within, depth)?;
             if within == Within::Alternative {
                 all.plain = all.plain.or(texts.plain);
                 all.html = all.html.or(texts.html);
             } else if texts.plain.is_some() || texts.html.is_some() {
                 all.append(&texts.shown());
             }
-        }
-        Some(all)
+            match stop {
+                Stop::Delimiter { level: found, is_closing: closes } if found == level => is_closing = closes,
+                stop => break Some(stop),
+            }
+        };
+        self.lines.close();
+        let stop = match outer {
+            Some(stop) => {
+                self.notes.add("a multipart is not closed; the message may be cut off");
+                stop
+            }
+            None => self.lines.skip()?,
+        };
+        Ok((all, stop))
     }
 
-    fn read_text(&mut self, section: &Section<'_>, part: &Part) -> Texts {
-        let (bytes, is_cut) = self.text_bytes(section, part);
+    fn read_part(&mut self, within: Within, depth: usize) -> io::Result<(Texts, Stop)> {
+        let (bytes, stop) = read_header(self.lines, self.notes)?;
+        let header = HeaderFields::read(&bytes, self.notes)
+            .with_raw_set(|header| self.set.or_else(|| header.likely_set(b"")));
+        if let Some(stop) = stop {
+            self.lines.end_part_with(stop);
+        }
+        self.read(&header, depth + 1, within)
+    }
+
+    fn read_leaf_text(&mut self, leaf: Leaf, part: &Part) -> Texts {
+        leaf.text.map(|text| self.read_text(text, part)).unwrap_or_default()
+    }
+
+    fn read_text(&mut self, text: LeafText, part: &Part) -> Texts {
+        let (bytes, is_cut) = self.text_bytes(text, part);
         if part.is_html() {
             let says_nothing =
                 |set: &CharacterSet| matches!(set, CharacterSet::Undeclared | CharacterSet::Unknown);
@@ -236,27 +299,22 @@ impl<'a> BodyReader<'a, '_> {
     }
 
     /// The decoded beginning of a text without the files in it, and whether there is more of it.
-    fn text_bytes<'s>(&mut self, section: &Section<'s>, part: &Part) -> (Cow<'s, [u8]>, bool) {
-        if matches!(part.encoding, TransferEncoding::Plain | TransferEncoding::Uuencode) {
-            if part.is_html() {
-                return beginning(Cow::Borrowed(section.body));
+    fn text_bytes(&mut self, text: LeafText, part: &Part) -> (Vec<u8>, bool) {
+        let (bytes, is_cut, files) = text.finish();
+        self.list_embedded(files);
+        let decoded = match part.encoding {
+            TransferEncoding::Plain | TransferEncoding::Uuencode => return (bytes, is_cut),
+            TransferEncoding::Base64 => base64(&bytes, self.notes),
+            TransferEncoding::QuotedPrintable => {
+                quoted_printable(if is_cut { without_cut_escape(&bytes) } else { &bytes }, self.notes)
             }
-            let (rest, files) = embedded::take_out(section.body, MOST_PARTS);
-            self.list_embedded(files);
-            return beginning(rest);
-        }
-        let (encoded, is_cut) = beginning(Cow::Borrowed(section.body));
-        let decoded = if part.encoding == TransferEncoding::Base64 {
-            base64(&encoded, self.notes)
-        } else {
-            quoted_printable(if is_cut { without_cut_escape(&encoded) } else { &encoded }, self.notes)
         };
         if part.is_html() {
-            return (Cow::Owned(decoded), is_cut);
+            return (decoded, is_cut);
         }
         let (rest, files) = embedded::take_out(&decoded, MOST_PARTS);
         self.list_embedded(files);
-        (Cow::Owned(rest.into_owned()), is_cut)
+        (rest, is_cut)
     }
 
     fn list_embedded(&mut self, files: Vec<EmbeddedFile>) {
@@ -267,19 +325,6 @@ impl<'a> BodyReader<'a, '_> {
         }
     }
 
-    fn attach(&mut self, section: &Section<'_>, part: &Part) {
-        let bytes = match part.encoding {
-            TransferEncoding::Base64 => base64_length(section.body),
-            TransferEncoding::QuotedPrintable => quoted_printable(section.body, self.notes).len(),
-            TransferEncoding::Uuencode => {
-                embedded::uuencoded_length(section.body).unwrap_or(section.body.len())
-            }
-            TransferEncoding::Plain => section.body.len(),
-        };
-        let content_type = format!("{}/{}", part.main_type, part.sub_type);
-        self.list(part.file_name.as_deref().unwrap_or_default(), &content_type, bytes);
-    }
-
     fn list(&mut self, name: &str, content_type: &str, bytes: usize) {
         self.files.push(AttachedFile {
             name: clean_field(name, LONGEST_FILE_NAME, self.notes),
@@ -287,19 +332,4 @@ impl<'a> BodyReader<'a, '_> {
             bytes,
         });
     }
-}
-
-/// As much of a text as is decoded, and whether that is not all.
-fn beginning(bytes: Cow<'_, [u8]>) -> (Cow<'_, [u8]>, bool) {
-    if bytes.len() <= LONGEST_DECODED {
-        return (bytes, false);
-    }
-    let beginning = match bytes {
-        Cow::Borrowed(bytes) => Cow::Borrowed(bytes.get(..LONGEST_DECODED).unwrap_or(bytes)),
-        Cow::Owned(mut bytes) => {
-            bytes.truncate(LONGEST_DECODED);
-            Cow::Owned(bytes)
-        }
-    };
-    (beginning, true)
 }

@@ -77,19 +77,17 @@ fn is_text(bytes: &[u8]) -> bool {
 /// Where base64 ends and text begins: at a line with blanks or rules in it, after a whole group of four and before which
 /// there is base64, and behind which there is none.
 fn footer_start(bytes: &[u8]) -> usize {
-    let is_base64 = |line: &[u8]| line.iter().all(|&byte| base64_value(byte).is_some() || byte == b'=');
     let (mut start, mut characters, mut position) = (bytes.len(), 0_usize, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let text = line.trim_ascii();
-        let is_rule = [&b"--"[..], b"__", b"=="].iter().any(|rule| text.starts_with(rule));
         if start < bytes.len() {
-            if text.len() >= SHORTEST_LINE && is_base64(text) {
+            if text.len() >= SHORTEST_LINE && text.iter().all(|&byte| is_base64(byte)) {
                 start = bytes.len();
             }
-        } else if (is_rule || text.contains(&b' ')) && characters > 0 && characters.is_multiple_of(4) {
+        } else if (is_rule(text) || text.contains(&b' ')) && characters > 0 && characters.is_multiple_of(4) {
             start = position;
         }
-        characters += text.iter().filter(|&&byte| base64_value(byte).is_some() || byte == b'=').count();
+        characters += text.iter().filter(|&&byte| is_base64(byte)).count();
         position += line.len();
     }
     start
@@ -97,36 +95,156 @@ fn footer_start(bytes: &[u8]) -> usize {
 
 /// Gives the bytes that base64 stands for to `take`; whether characters that are none of it stand in it.
 fn base64_alone(bytes: &[u8], mut take: impl FnMut(u8)) -> bool {
-    let (mut held, mut held_bits) = (0_u32, 0_u32);
-    let (mut stray, mut is_padded, mut is_over) = (false, false, false);
+    let mut reader = Base64Reader::default();
     for &byte in bytes {
-        // What stands behind padding and a blank in the same line belongs to nothing.
-        is_over = byte != b'\n' && (is_over || (is_padded && matches!(byte, b' ' | b'\t')));
-        let Some(six_bits) = base64_value(byte).filter(|_| !is_over) else {
-            stray |= !byte.is_ascii_whitespace() && byte != b'=';
-            is_padded = byte == b'=';
-            if is_padded {
-                held_bits = 0;
-            }
-            continue;
-        };
-        is_padded = false;
-        held = (held << 6) | u32::from(six_bits);
-        held_bits += 6;
-        if held_bits >= 8 {
-            held_bits -= 8;
-            u8::try_from((held >> held_bits) & 0xff).ok().into_iter().for_each(&mut take);
-        }
+        reader.next(byte).into_iter().for_each(&mut take);
     }
-    stray
+    reader.has_stray
 }
 
-/// How many bytes the base64 text stands for, without keeping them.
-pub(super) fn base64_length(bytes: &[u8]) -> usize {
-    let encoded = bytes.get(..footer_start(bytes)).unwrap_or(bytes);
-    let mut length = 0;
-    base64_alone(encoded, |_| length += 1);
-    length
+/// Base64 read one character at a time.
+#[derive(Debug, Default)]
+struct Base64Reader {
+    held: u32,
+    held_bits: u32,
+    is_padded: bool,
+    /// What stands behind padding and a blank in the same line belongs to nothing.
+    is_over: bool,
+    /// Whether characters came that are none of base64.
+    has_stray: bool,
+}
+
+impl Base64Reader {
+    /// The byte that is whole with this character.
+    fn next(&mut self, byte: u8) -> Option<u8> {
+        self.is_over = byte != b'\n' && (self.is_over || (self.is_padded && matches!(byte, b' ' | b'\t')));
+        let Some(six_bits) = base64_value(byte).filter(|_| !self.is_over) else {
+            self.has_stray |= !byte.is_ascii_whitespace() && byte != b'=';
+            self.is_padded = byte == b'=';
+            if self.is_padded {
+                self.held_bits = 0;
+            }
+            return None;
+        };
+        self.is_padded = false;
+        self.held = (self.held << 6) | u32::from(six_bits);
+        self.held_bits += 6;
+        if self.held_bits < 8 {
+            return None;
+        }
+        self.held_bits -= 8;
+        u8::try_from((self.held >> self.held_bits) & 0xff).ok()
+    }
+}
+
+/// How many bytes base64 stands for that comes line by line, without the footer after it.
+#[derive(Debug, Default)]
+pub(super) struct Base64Length {
+    reader: Base64Reader,
+    bytes: usize,
+    /// Characters of base64 in the lines that are over.
+    characters: usize,
+    /// The bytes before what may be a footer.
+    before_footer: Option<usize>,
+    line: Base64Line,
+}
+
+/// What is known of the line that is being read.
+#[derive(Debug, Default)]
+struct Base64Line {
+    /// The bytes before it.
+    bytes: usize,
+    length: usize,
+    characters: usize,
+    has_blank: bool,
+    is_rule: bool,
+}
+
+impl Base64Length {
+    /// Takes a line without its end, or a piece of a long one.
+    pub(super) fn text(&mut self, piece: &[u8]) {
+        let text = piece.trim_ascii();
+        self.line.is_rule |= self.line.length == 0 && is_rule(text);
+        self.line.has_blank |= text.contains(&b' ');
+        self.line.length += text.len();
+        self.line.characters += text.iter().filter(|&&byte| is_base64(byte)).count();
+        for &byte in piece {
+            self.bytes += usize::from(self.reader.next(byte).is_some());
+        }
+    }
+
+    /// A line is over.
+    pub(super) fn line_end(&mut self) {
+        self.reader.next(b'\n');
+        self.close_line();
+    }
+
+    fn close_line(&mut self) {
+        let Base64Line { bytes, length, characters, has_blank, is_rule } = std::mem::take(&mut self.line);
+        if self.before_footer.is_some() {
+            if length >= SHORTEST_LINE && characters == length {
+                self.before_footer = None;
+            }
+        } else if (is_rule || has_blank) && self.characters > 0 && self.characters.is_multiple_of(4) {
+            self.before_footer = Some(bytes);
+        }
+        self.characters += characters;
+        self.line.bytes = self.bytes;
+    }
+
+    pub(super) fn finish(mut self) -> usize {
+        self.close_line();
+        self.before_footer.unwrap_or(self.bytes)
+    }
+}
+
+/// How many bytes quoted-printable stands for that comes line by line.
+#[derive(Debug, Default)]
+pub(super) struct QuotedLength {
+    bytes: usize,
+    /// Whether the last line goes on with the next one.
+    is_soft: bool,
+    is_damaged: bool,
+}
+
+impl QuotedLength {
+    /// Takes a line without its end, or a piece of one that is too long to be any.
+    pub(super) fn text(&mut self, line: &[u8]) {
+        let text = line.trim_ascii_end();
+        let soft = text.strip_suffix(b"=");
+        self.is_soft = soft.is_some();
+        let mut rest = soft.unwrap_or(text);
+        self.bytes += rest.len();
+        while let Some(at) = rest.iter().position(|&byte| byte == b'=') {
+            rest = rest.get(at + 1..).unwrap_or_default();
+            if hex_byte(rest).is_some() {
+                self.bytes -= 2;
+                rest = rest.get(2..).unwrap_or_default();
+            } else {
+                self.is_damaged = true;
+            }
+        }
+    }
+
+    /// Takes the end of a line.
+    pub(super) fn line_end(&mut self, end: &[u8]) {
+        if !std::mem::take(&mut self.is_soft) {
+            self.bytes += end.len();
+        }
+    }
+
+    /// The length, and whether there were escapes that are none.
+    pub(super) fn finish(self) -> (usize, bool) {
+        (self.bytes, self.is_damaged)
+    }
+}
+
+fn is_base64(byte: u8) -> bool {
+    base64_value(byte).is_some() || byte == b'='
+}
+
+fn is_rule(line: &[u8]) -> bool {
+    [&b"--"[..], b"__", b"=="].iter().any(|rule| line.starts_with(rule))
 }
 
 /// What a character of base64 stands for.
@@ -257,8 +375,41 @@ pub(super) fn cut(text: &mut String, most_bytes: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{TransferEncoding, base64, base64_length};
+    use super::{Base64Length, QuotedLength, TransferEncoding, base64, quoted_printable};
     use crate::notes::Notes;
+
+    /// Gives the lines of `encoded` and their ends to two functions.
+    fn by_lines(encoded: &[u8], counted: &mut impl FnMut(&[u8], Option<&[u8]>)) {
+        for line in encoded.split_inclusive(|&byte| byte == b'\n') {
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            counted(text, line.ends_with(b"\n").then(|| &line[text.len()..]));
+        }
+    }
+
+    fn base64_length(encoded: &[u8]) -> usize {
+        let mut length = Base64Length::default();
+        by_lines(encoded, &mut |text, end| {
+            length.text(text);
+            if end.is_some() {
+                length.line_end();
+            }
+        });
+        length.finish()
+    }
+
+    #[test]
+    fn a_length_that_is_counted_line_by_line_is_that_of_what_is_decoded() {
+        for encoded in ["a=20b=\r\nc\r\n", "=C3=BC \nx=\n", "a==41=4\n", "=", "a=\n\nb", "", "x \t\r\n"] {
+            let mut length = QuotedLength::default();
+            by_lines(encoded.as_bytes(), &mut |text, end| {
+                length.text(text);
+                end.into_iter().for_each(|end| length.line_end(end));
+            });
+            let notes = &mut Notes::default();
+            assert_eq!(length.finish().0, quoted_printable(encoded.as_bytes(), notes).len(), "{encoded:?}");
+        }
+    }
 
     #[test]
     fn base64_is_read_with_what_was_put_after_it() {

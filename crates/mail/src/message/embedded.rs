@@ -1,8 +1,8 @@
 //! Files inside of text, as they were sent before MIME and next to it: uuencode, its form in base64, and yEnc.
 
-use std::borrow::Cow;
-
 use super::decode::base64_value;
+use super::leaf::push_some;
+use super::structure::split_end;
 
 /// A file that stands in a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,89 +12,234 @@ pub(super) struct EmbeddedFile {
     pub(super) bytes: usize,
 }
 
-/// A file and the length of what it takes of the text.
-type Block = (EmbeddedFile, usize);
+/// Text that comes line by line, of which files are taken out. What begins like a file and has no end stays.
+pub(super) struct TextScanner {
+    most_files: usize,
+    most_bytes: usize,
+    files: Vec<EmbeddedFile>,
+    /// The beginning of the text without the files.
+    kept: Vec<u8>,
+    open: Option<OpenFile>,
+    /// Whether something began like a file of yEnc and was none: nothing else is looked for as one.
+    has_open_yenc: bool,
+    is_line_start: bool,
+    line: LineBelongs,
+}
 
-/// The text without the files in it, and at most `limit` files. What begins like a file and has no end stays.
-pub(super) fn take_out(text: &[u8], limit: usize) -> (Cow<'_, [u8]>, Vec<EmbeddedFile>) {
-    let mut files = Vec::new();
-    let mut kept: Vec<u8> = Vec::new();
-    let (mut copied, mut position) = (0, 0);
-    let mut has_open_yenc = false;
-    while let Some(rest) = text.get(position..).filter(|rest| !rest.is_empty()) {
-        let block = match rest.first() {
-            Some(b'b') => uuencoded(rest),
-            Some(b'=') if !has_open_yenc && rest.starts_with(b"=ybegin ") => {
-                let block = yenc(rest);
-                has_open_yenc = block.is_none();
-                block
-            }
-            _ => None,
-        };
-        match block {
-            Some((file, length)) if files.len() < limit => {
-                kept.extend_from_slice(text.get(copied..position).unwrap_or_default());
-                position += length;
-                copied = position;
-                files.push(file);
-            }
-            _ => position += line_length(rest),
+/// Where the line belongs that came last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineBelongs {
+    ToText,
+    ToOpenFile,
+    ToClosedFile,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileForm {
+    Uuencode,
+    Base64,
+    Yenc,
+}
+
+/// What may be a file.
+struct OpenFile {
+    form: FileForm,
+    file: EmbeddedFile,
+    /// What it is as text, as far as that would be kept.
+    text: Vec<u8>,
+}
+
+enum LineOfFile {
+    Stands(usize),
+    Ends,
+    IsNone,
+}
+
+impl TextScanner {
+    /// Finds at most `most_files`, and keeps `most_bytes` of the text.
+    pub(super) fn new(most_files: usize, most_bytes: usize) -> Self {
+        Self {
+            most_files,
+            most_bytes,
+            files: Vec::new(),
+            kept: Vec::new(),
+            open: None,
+            has_open_yenc: false,
+            is_line_start: true,
+            line: LineBelongs::ToText,
         }
     }
-    if files.is_empty() {
-        return (Cow::Borrowed(text), files);
+
+    /// Takes a line without its end, or a piece of a long one.
+    pub(super) fn text(&mut self, text: &[u8]) {
+        if std::mem::take(&mut self.is_line_start) {
+            self.line_start(text);
+        } else {
+            self.continuation(text);
+        }
     }
-    kept.extend_from_slice(text.get(copied..).unwrap_or_default());
-    (Cow::Owned(kept), files)
+
+    /// Takes the end of a line.
+    pub(super) fn line_end(&mut self, end: &[u8]) {
+        self.is_line_start = true;
+        match (self.line, &mut self.open) {
+            (LineBelongs::ToOpenFile, Some(open)) => push_some(&mut open.text, end, self.most_bytes),
+            (LineBelongs::ToClosedFile, _) => {}
+            _ => push_some(&mut self.kept, end, self.most_bytes),
+        }
+    }
+
+    fn lines(&mut self, text: &[u8]) {
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            let (text, end) = split_end(line);
+            self.text(text);
+            if !end.is_empty() {
+                self.line_end(end);
+            }
+        }
+    }
+
+    fn line_start(&mut self, line: &[u8]) {
+        let found = self.open.as_ref().map(|open| open.form.line(line));
+        match found {
+            Some(LineOfFile::Stands(bytes)) => return self.take_up(line, bytes),
+            Some(LineOfFile::Ends) => {
+                self.files.extend(self.open.take().map(|open| open.file));
+                self.line = LineBelongs::ToClosedFile;
+                return;
+            }
+            Some(LineOfFile::IsNone) => self.give_up(),
+            None => {}
+        }
+        if self.files.len() < self.most_files
+            && let Some(open) = self.begun(line)
+        {
+            self.open = Some(open);
+            return self.take_up(line, 0);
+        }
+        self.line = LineBelongs::ToText;
+        push_some(&mut self.kept, line, self.most_bytes);
+    }
+
+    fn continuation(&mut self, piece: &[u8]) {
+        if self.line == LineBelongs::ToClosedFile {
+            return;
+        }
+        match self.open.as_ref().map(|open| open.form.piece(piece)) {
+            Some(Some(bytes)) => self.take_up(piece, bytes),
+            Some(None) => {
+                self.give_up();
+                push_some(&mut self.kept, piece, self.most_bytes);
+            }
+            None => push_some(&mut self.kept, piece, self.most_bytes),
+        }
+    }
+
+    /// A line, or a piece of it, is the open file's, and stands for so many bytes.
+    fn take_up(&mut self, text: &[u8], bytes: usize) {
+        if let Some(open) = &mut self.open {
+            open.file.bytes += bytes;
+            push_some(&mut open.text, text, self.most_bytes);
+            self.line = LineBelongs::ToOpenFile;
+        }
+    }
+
+    /// What was open is no file but text. No line of it can begin another file.
+    fn give_up(&mut self) {
+        if let Some(open) = self.open.take() {
+            push_some(&mut self.kept, &open.text, self.most_bytes);
+            self.line = LineBelongs::ToText;
+        }
+    }
+
+    /// The file that a line begins.
+    fn begun(&mut self, line: &[u8]) -> Option<OpenFile> {
+        let (form, name) = match line.first() {
+            Some(b'b') => begins_uuencode(line)?,
+            Some(b'=') if !self.has_open_yenc && line.starts_with(b"=ybegin ") => {
+                let name = name_of_yenc(line);
+                self.has_open_yenc = name.is_none();
+                (FileForm::Yenc, name?)
+            }
+            _ => return None,
+        };
+        let file = EmbeddedFile { name: name.to_vec(), bytes: 0 };
+        Some(OpenFile { form, file, text: Vec::new() })
+    }
+
+    /// The beginning of the text, and the files.
+    pub(super) fn finish(mut self) -> (Vec<u8>, Vec<EmbeddedFile>) {
+        match self.open.take() {
+            // What has the form of yEnc may be any text, with other files in it.
+            Some(open) if open.form == FileForm::Yenc => {
+                self.has_open_yenc = true;
+                self.is_line_start = true;
+                self.lines(&open.text);
+                self.give_up();
+            }
+            open => {
+                self.open = open;
+                self.give_up();
+            }
+        }
+        (self.kept, self.files)
+    }
 }
 
-/// The bytes of a file that is the whole of a part; `None` where it is not that.
-pub(super) fn uuencoded_length(part: &[u8]) -> Option<usize> {
-    let files = take_out(part, 1).1;
-    files.first().map(|file| file.bytes)
+/// The text without the files in it, and at most `limit` files.
+pub(super) fn take_out(text: &[u8], limit: usize) -> (Vec<u8>, Vec<EmbeddedFile>) {
+    let mut scanner = TextScanner::new(limit, usize::MAX);
+    scanner.lines(text);
+    scanner.finish()
 }
 
-fn line_length(bytes: &[u8]) -> usize {
-    bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| end + 1)
+impl FileForm {
+    fn line(self, line: &[u8]) -> LineOfFile {
+        let is_end = match self {
+            Self::Uuencode => line.trim_ascii_end() == b"end",
+            Self::Base64 => line.trim_ascii_end() == b"====",
+            Self::Yenc => line.starts_with(b"=yend"),
+        };
+        if is_end {
+            return LineOfFile::Ends;
+        }
+        let bytes = match self {
+            Self::Uuencode => line_of_uuencode(line),
+            Self::Base64 => base64_line(line),
+            Self::Yenc if line.starts_with(b"=ypart ") => Some(0),
+            Self::Yenc => Some(line.len() - escapes(line)),
+        };
+        bytes.map_or(LineOfFile::IsNone, LineOfFile::Stands)
+    }
+
+    /// What a further piece of a long line stands for; `None` where no line can be that long.
+    fn piece(self, piece: &[u8]) -> Option<usize> {
+        match self {
+            Self::Uuencode => None,
+            Self::Base64 => base64_line(piece),
+            Self::Yenc => Some(piece.len() - escapes(piece)),
+        }
+    }
 }
 
-/// The lines of `bytes` without their ends, and where each one ends.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
-    let mut position = 0;
-    bytes.split_inclusive(|&byte| byte == b'\n').map(move |line| {
-        position += line.len();
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        (line.strip_suffix(b"\r").unwrap_or(line), position)
-    })
-}
-
-/// `begin 644 name`, lines that begin with their length, `end` (POSIX, uuencode).
-fn uuencoded(bytes: &[u8]) -> Option<Block> {
-    let mut lines = lines(bytes);
-    let (first, _) = lines.next()?;
-    let (rest, is_base64) = match first.strip_prefix(b"begin ") {
-        Some(rest) => (rest, false),
-        None => (first.strip_prefix(b"begin-base64 ")?, true),
+/// `begin 644 name`, which lines follow that begin with their length, and `end` (POSIX, uuencode).
+fn begins_uuencode(line: &[u8]) -> Option<(FileForm, &[u8])> {
+    let (rest, form) = match line.strip_prefix(b"begin ") {
+        Some(rest) => (rest, FileForm::Uuencode),
+        None => (line.strip_prefix(b"begin-base64 ")?, FileForm::Base64),
     };
     let blank = rest.iter().position(|&byte| byte == b' ')?;
     let (mode, name) = rest.split_at_checked(blank)?;
     let name = name.trim_ascii();
-    if !(3..=4).contains(&mode.len())
-        || !mode.iter().all(|digit| (b'0'..=b'7').contains(digit))
-        || name.is_empty()
-    {
-        return None;
-    }
-    let mut length = 0;
-    for (line, end) in lines {
-        let is_end =
-            if is_base64 { line.trim_ascii_end() == b"====" } else { line.trim_ascii_end() == b"end" };
-        if is_end {
-            return Some((EmbeddedFile { name: name.to_vec(), bytes: length }, end));
-        }
-        length += if is_base64 { base64_line(line)? } else { line_of_uuencode(line)? };
-    }
-    None
+    let is_mode = (3..=4).contains(&mode.len()) && mode.iter().all(|digit| (b'0'..=b'7').contains(digit));
+    (is_mode && !name.is_empty()).then_some((form, name))
+}
+
+/// The name in `=ybegin line=128 size=3 name=x`, which bytes follow, and `=yend size=3` (yEnc 1.3).
+fn name_of_yenc(line: &[u8]) -> Option<&[u8]> {
+    const NAME: &[u8] = b" name=";
+    let name = line.windows(NAME.len()).position(|window| window == NAME)?;
+    Some(line.get(name + NAME.len()..)?.trim_ascii())
 }
 
 /// How many bytes a line stands for; `None` for one that is no line of it.
@@ -114,25 +259,6 @@ fn base64_line(line: &[u8]) -> Option<usize> {
     let characters = line.iter().take_while(|&&byte| base64_value(byte).is_some()).count();
     let padding = line.get(characters..)?;
     padding.iter().all(|&byte| byte == b'=').then_some(characters * 3 / 4)
-}
-
-/// `=ybegin line=128 size=3 name=x`, bytes, `=yend size=3` (yEnc 1.3).
-fn yenc(bytes: &[u8]) -> Option<Block> {
-    const NAME: &[u8] = b" name=";
-    let mut lines = lines(bytes);
-    let (first, _) = lines.next()?;
-    let name = first.windows(NAME.len()).position(|window| window == NAME)?;
-    let name = first.get(name + NAME.len()..)?.trim_ascii();
-    let mut length = 0;
-    for (line, end) in lines {
-        if line.starts_with(b"=yend") {
-            return Some((EmbeddedFile { name: name.to_vec(), bytes: length }, end));
-        }
-        if !line.starts_with(b"=ypart ") {
-            length += line.len() - escapes(line);
-        }
-    }
-    None
 }
 
 /// How many bytes of a line only say that the next one is escaped.

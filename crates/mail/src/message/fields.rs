@@ -51,10 +51,15 @@ impl<'a> HeaderFields<'a> {
 
     /// Of a header whose own fields do not tell the set of its 8-bit characters: it is `set`.
     pub(super) fn with_raw_set(mut self, set: impl FnOnce(&Self) -> Option<CharacterSet>) -> Self {
-        if self.raw.is_none() && !self.eight_bit.is_empty() {
+        if self.is_undeclared() {
             self.raw = set(&self);
         }
         self
+    }
+
+    /// Whether it holds 8-bit characters of which it does not tell the set.
+    pub(super) fn is_undeclared(&self) -> bool {
+        self.raw.is_none() && !self.eight_bit.is_empty()
     }
 
     /// The set of texts of this message that declare none: what they and the header look like. `None` for UTF-8.

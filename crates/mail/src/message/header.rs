@@ -6,7 +6,6 @@ use super::charset::CharacterSet;
 use super::date;
 use super::decode::clean_field;
 use super::fields::HeaderFields;
-use super::structure::Section;
 use super::written_date::{self, Moment, Zone};
 use super::{MessageOptions, addresses, encoded_words};
 use crate::memo::{MOST_RECIPIENTS, field};
@@ -22,7 +21,7 @@ const MOST_REFERENCES: usize = 200;
 
 /// Puts the memo's header fields into `fields`.
 pub(super) fn insert_header_fields(
-    whole: &Section<'_>,
+    mbox_line: Option<&[u8]>,
     header: &HeaderFields<'_>,
     options: &MessageOptions,
     fields: &mut Map<String, Value>,
@@ -31,11 +30,11 @@ pub(super) fn insert_header_fields(
     if header.is_empty() {
         notes.add("there is no header");
     }
-    insert_people(header, whole, fields, notes);
+    insert_people(header, mbox_line, fields, notes);
     let subject = header.first("Subject").unwrap_or_default();
     let subject = encoded_words::decode(&subject, header.raw_set(&subject), notes);
     insert(fields, field::SUBJECT, clean_field(&subject, LONGEST_SUBJECT, notes));
-    insert_dates(header, whole, options, fields, notes);
+    insert_dates(header, mbox_line, options, fields, notes);
     insert_ids(header, fields, notes);
     if let Some(importance) = importance(header) {
         insert(fields, field::IMPORTANCE, importance);
@@ -48,7 +47,7 @@ fn insert(fields: &mut Map<String, Value>, name: &str, value: impl Into<Value>) 
 
 fn insert_people(
     header: &HeaderFields<'_>,
-    whole: &Section<'_>,
+    mbox_line: Option<&[u8]>,
     fields: &mut Map<String, Value>,
     notes: &mut Notes,
 ) {
@@ -57,7 +56,7 @@ fn insert_people(
         Some(from) => from,
         None => {
             notes.add("From is missing");
-            sender.clone().or_else(|| envelope_sender(header, whole, notes)).unwrap_or_default()
+            sender.clone().or_else(|| envelope_sender(header, mbox_line, notes)).unwrap_or_default()
         }
     };
     let sender = sender.filter(|sender| *sender != from);
@@ -97,12 +96,12 @@ fn addresses(header: &HeaderFields<'_>, name: &str, notes: &mut Notes) -> Vec<St
 }
 
 /// Who sent it according to the transport: `Return-Path`, or the mbox line.
-fn envelope_sender(header: &HeaderFields<'_>, whole: &Section<'_>, notes: &mut Notes) -> Option<String> {
+fn envelope_sender(header: &HeaderFields<'_>, mbox_line: Option<&[u8]>, notes: &mut Notes) -> Option<String> {
     let return_path = header
         .first("Return-Path")
         .and_then(|path| addresses::read(&path, CharacterSet::Undeclared, 1, notes).pop());
     let sender = return_path.or_else(|| {
-        let line = String::from_utf8_lossy(whole.mbox_line?);
+        let line = String::from_utf8_lossy(mbox_line?);
         line.split_whitespace().nth(1).map(str::to_owned)
     })?;
     Some(clean_field(&sender, LONGEST_ADDRESS, notes))
@@ -110,13 +109,13 @@ fn envelope_sender(header: &HeaderFields<'_>, whole: &Section<'_>, notes: &mut N
 
 fn insert_dates(
     header: &HeaderFields<'_>,
-    whole: &Section<'_>,
+    mbox_line: Option<&[u8]>,
     options: &MessageOptions,
     fields: &mut Map<String, Value>,
     notes: &mut Notes,
 ) {
     let received = || header.raw_text("Received").and_then(|field| date::of_received(&field));
-    let mbox = || whole.mbox_line.and_then(date::of_mbox_line);
+    let mbox = || mbox_line.and_then(date::of_mbox_line);
     let delivered = options.delivered_s.or_else(received).or_else(mbox);
     let posted = match header.raw_text("Date").map(|text| written_date::read(&text)) {
         Some(Moment::At(seconds, zone)) => {

@@ -1,88 +1,118 @@
-//! Where a message's header and body lie, and the parts of a MIME body (RFC 2045, RFC 2046), as ranges of its
-//! bytes. Bounded in depth and number, whatever a message claims.
+//! Where a message's header ends, and what delimits the parts of a MIME body (RFC 2045, RFC 2046).
 
-use std::borrow::Cow;
+use std::io::{self, Read};
 
+use super::lines::{Next, PartLines, Stop};
 use crate::notes::Notes;
 
 /// A header of more bytes than this is read to here only.
 const LONGEST_HEADER: usize = 1 << 20;
 
-/// A part of a message, or a whole one: header and body as they stand in the source.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Section<'a> {
-    /// Where it begins in the source: after an mbox line, blank lines or a byte order mark.
-    pub(super) start: usize,
+/// Looked through at a time for the ends of lines.
+const LOOKED_AT_BYTES: usize = 64 * 1024;
+
+/// What stands before a message's header.
+#[derive(Debug, Default)]
+pub(super) struct Beginning {
+    /// Where the header begins in the source: after an mbox line, blank lines or a byte order mark.
+    pub(super) start_bytes: u64,
     /// The line that an mbox puts before a message, `From ada@acme.example Thu Aug 22 13:17:22 2002`.
-    pub(super) mbox_line: Option<&'a [u8]>,
-    /// Header lines, without the empty line that ends them.
-    pub(super) header: &'a [u8],
-    /// What follows that empty line.
-    pub(super) body: &'a [u8],
+    pub(super) mbox_line: Option<Vec<u8>>,
 }
 
-/// The source with line feeds as line ends: old Macintosh mail has carriage returns alone.
-pub(super) fn with_line_feeds<'a>(source: &'a [u8], notes: &mut Notes) -> Cow<'a, [u8]> {
-    if source.contains(&b'\n') || !source.contains(&b'\r') {
-        return Cow::Borrowed(source);
-    }
-    notes.add("lines end with carriage returns alone");
-    Cow::Owned(source.iter().map(|&byte| if byte == b'\r' { b'\n' } else { byte }).collect())
-}
-
-/// Finds header and body of a whole message.
-pub(super) fn split<'a>(source: &'a [u8], notes: &mut Notes) -> Section<'a> {
-    let mut rest = source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source);
-    let mut mbox_line = None;
-    let mut blank_lines = false;
+/// Whether all lines of what `reader` gives end with carriage returns alone, as in old Macintosh mail.
+pub(super) fn has_lone_returns(mut reader: impl Read) -> io::Result<bool> {
+    let mut piece = vec![0; LOOKED_AT_BYTES];
+    let mut returns = false;
     loop {
-        let (line, after) = first_line(rest);
-        let text = trim_line(line);
-        if !line.is_empty() && text.is_empty() {
+        let read = match reader.read(&mut piece) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let bytes = piece.get(..read).unwrap_or_default();
+        if read == 0 || memchr::memchr(b'\n', bytes).is_some() {
+            return Ok(read == 0 && returns);
+        }
+        returns |= memchr::memchr(b'\r', bytes).is_some();
+    }
+}
+
+/// What a reader gives, with line feeds where it has carriage returns.
+pub(super) struct WithLineFeeds<R>(pub(super) R);
+
+impl<R: Read> Read for WithLineFeeds<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(into)?;
+        for byte in into.iter_mut().take(read).filter(|byte| **byte == b'\r') {
+            *byte = b'\n';
+        }
+        Ok(read)
+    }
+}
+
+/// Passes what stands before a message's header.
+pub(super) fn pass_beginning<R: Read>(lines: &mut PartLines<R>, notes: &mut Notes) -> io::Result<Beginning> {
+    let mut beginning = Beginning::default();
+    let mut blank_lines = false;
+    if lines.input.fill(3)?.starts_with(b"\xef\xbb\xbf") {
+        lines.input.pass(3);
+    }
+    loop {
+        let length = lines.input.line_length()?;
+        let text = trim_line(lines.input.next(length));
+        if length > 0 && text.is_empty() {
             blank_lines = true;
-        } else if mbox_line.is_none() && (text.starts_with(b"From ") || text.starts_with(b">From ")) {
-            mbox_line = Some(text);
+        } else if beginning.mbox_line.is_none() && (text.starts_with(b"From ") || text.starts_with(b">From "))
+        {
+            beginning.mbox_line = Some(text.to_vec());
         } else {
             break;
         }
-        rest = after;
+        lines.input.pass(length);
     }
     if blank_lines {
         notes.add("blank lines stand before the header");
     }
-    let mut section = split_part(rest, notes);
-    section.start = source.len() - rest.len();
-    section.mbox_line = mbox_line;
-    section
+    beginning.start_bytes = lines.input.offset();
+    Ok(beginning)
 }
 
-/// Finds header and body of a part.
-pub(super) fn split_part<'a>(part: &'a [u8], notes: &mut Notes) -> Section<'a> {
-    let mut rest = part;
-    let section = |header_bytes: usize, body: &'a [u8]| Section {
-        start: 0,
-        mbox_line: None,
-        header: match part.get(..LONGEST_HEADER) {
-            Some(beginning) if header_bytes >= LONGEST_HEADER => without_cut_character(beginning),
-            _ => part.get(..header_bytes).unwrap_or_default(),
-        },
-        body,
-    };
-    loop {
-        let (line, after) = first_line(rest);
-        let position = part.len() - rest.len();
-        if line.is_empty() || trim_line(line).is_empty() {
-            return section(position.min(LONGEST_HEADER), after);
+/// Reads the header of a message or a part: its lines, without the empty one that ends them. Also gives what ended the part
+/// within its header, if anything did.
+pub(super) fn read_header<R: Read>(
+    lines: &mut PartLines<R>,
+    notes: &mut Notes,
+) -> io::Result<(Vec<u8>, Option<Stop>)> {
+    let mut header = Vec::new();
+    let mut position = 0;
+    let stop = loop {
+        let (length, is_start) = match lines.next()? {
+            Next::Line { length, is_start } => (length, is_start),
+            Next::Stop(stop) => break Some(stop),
+        };
+        let line = lines.input.next(length);
+        if is_start && trim_line(line).is_empty() {
+            lines.input.pass(length);
+            break None;
         }
-        if !belongs_to_header(line, position) && !is_field(first_line(after).0) {
+        if is_start && !belongs_to_header(line, position) && !is_field(lines.line_behind(length)?) {
             notes.add("no empty line stands between header and body");
-            return section(position.min(LONGEST_HEADER), rest);
+            lines.stay();
+            break None;
         }
-        if position < LONGEST_HEADER && part.len() - after.len() >= LONGEST_HEADER {
+        if position < LONGEST_HEADER && position + length >= LONGEST_HEADER {
             notes.add("the header is longer than 1 MB; the rest of it was not read");
         }
-        rest = after;
+        let line = lines.input.next(length);
+        header.extend_from_slice(line.get(..LONGEST_HEADER.saturating_sub(position)).unwrap_or(line));
+        position += length;
+        lines.input.pass(length);
+    };
+    if position >= LONGEST_HEADER {
+        header.truncate(without_cut_character(&header).len());
     }
+    Ok((header, stop))
 }
 
 /// The first line of a header with the lines that are folded to it, and what follows.
@@ -128,48 +158,8 @@ pub(super) fn without_cut_character(bytes: &[u8]) -> &[u8] {
     if is_cut { whole } else { bytes }
 }
 
-/// The pieces between a multipart's delimiter lines (RFC 2046 §5.1.1).
-#[derive(Debug)]
-pub(super) struct Pieces<'a> {
-    /// What stands between the delimiters; the text before the first and after the last is left out.
-    pub(super) parts: Vec<&'a [u8]>,
-    /// Whether the closing delimiter was there.
-    pub(super) closed: bool,
-    /// Whether there were more than the limit.
-    pub(super) more: bool,
-}
-
-/// Splits a multipart's body at its delimiters, into at most `limit` parts.
-pub(super) fn split_multipart<'a>(body: &'a [u8], boundary: &[u8], limit: usize) -> Pieces<'a> {
-    let mut pieces = Pieces { parts: Vec::new(), closed: false, more: false };
-    let mut part_start = None;
-    let mut position = 0;
-    for line in body.split_inclusive(|&byte| byte == b'\n') {
-        let line_start = position;
-        position += line.len();
-        let Some(closing) = delimiter(line, boundary) else { continue };
-        if let Some(start) = part_start.take() {
-            // The line end before a delimiter belongs to the delimiter.
-            pieces.parts.push(without_last_line_end(body.get(start..line_start).unwrap_or_default()));
-        }
-        if closing {
-            pieces.closed = true;
-            return pieces;
-        }
-        if pieces.parts.len() >= limit {
-            pieces.more = true;
-            return pieces;
-        }
-        part_start = Some(position);
-    }
-    if let Some(start) = part_start {
-        pieces.parts.push(body.get(start..).unwrap_or_default());
-    }
-    pieces
-}
-
-/// Whether `line` is a delimiter of `boundary`; `Some(true)` for the closing one.
-fn delimiter(line: &[u8], boundary: &[u8]) -> Option<bool> {
+/// Whether `line` is a delimiter of `boundary` (RFC 2046 §5.1.1); `Some(true)` for the closing one.
+pub(super) fn delimiter(line: &[u8], boundary: &[u8]) -> Option<bool> {
     let rest = line.strip_prefix(b"--")?.strip_prefix(boundary)?;
     if rest.trim_ascii().is_empty() {
         return Some(false);
@@ -178,17 +168,22 @@ fn delimiter(line: &[u8], boundary: &[u8]) -> Option<bool> {
     rest.trim_ascii().is_empty().then_some(true)
 }
 
-fn without_last_line_end(bytes: &[u8]) -> &[u8] {
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+/// A line without its end, and the end.
+pub(super) fn split_end(line: &[u8]) -> (&[u8], &'static [u8]) {
+    match line {
+        [text @ .., b'\r', b'\n'] => (text, b"\r\n"),
+        [text @ .., b'\n'] => (text, b"\n"),
+        text => (text, b""),
+    }
 }
 
 /// The first line with its end, and what follows.
-fn first_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn first_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
     bytes.split_at_checked(end).unwrap_or((bytes, &[]))
 }
 
 fn trim_line(line: &[u8]) -> &[u8] {
-    without_last_line_end(line)
+    let text = split_end(line).0;
+    text.strip_suffix(b"\r").unwrap_or(text)
 }

@@ -61,7 +61,7 @@ fn every_message_of_every_corpus_comes_back_byte_for_byte() {
             let memo = ImportedMemo {
                 id: id.clone(),
                 fields,
-                source: source.clone(),
+                source: source.clone().into(),
                 folders: vec!["Inbox".to_owned()],
                 read: false,
                 place: String::new(),
@@ -103,7 +103,7 @@ fn import_twice(root: &Path) {
     let mut sources = BTreeSet::new();
     let mut files = MailFiles::open(root, Position::default(), 1 << 30).unwrap();
     while let Some(message) = files.next_message() {
-        sources.insert(message.unwrap().source);
+        sources.insert(message.unwrap().source.bytes().unwrap());
     }
     assert_eq!(report.added, sources.len() as u64);
     assert_eq!(documents(&database).len(), sources.len());

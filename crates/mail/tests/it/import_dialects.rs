@@ -12,7 +12,9 @@ fn read(mbox: &[u8]) -> Vec<String> {
     let mut messages = Vec::new();
     while let Some(item) = reader.next_message().unwrap() {
         match item {
-            MboxItem::Message { source, .. } => messages.push(String::from_utf8(source.to_vec()).unwrap()),
+            MboxItem::Message { source, .. } => {
+                messages.push(String::from_utf8(source.bytes().unwrap().to_vec()).unwrap())
+            }
             MboxItem::FolderData { .. } => messages.push("folder data".to_owned()),
             MboxItem::TooLarge { .. } => panic!("there is no limit"),
         }
@@ -207,4 +209,33 @@ fn what_pine_keeps_in_a_folder_is_no_message() {
     let mbox = format!("{internal}{}{}\nText.\n", DATED[0](0), header("one"));
     assert_eq!(read(mbox.as_bytes()).len(), 2);
     assert_eq!(read(mbox.as_bytes())[0], "folder data");
+}
+
+#[test]
+fn a_large_body_ends_where_its_length_says_and_else_at_the_next_separator() {
+    const SEPARATOR: &str = "From ann@example.org Mon Mar  2 10:00:00 2020\n";
+    // Larger than what is held in memory.
+    let filler = "A line of a text that is long, and goes on for long.\n".repeat(100_000);
+    assert!(filler.len() > scrinium_mail::import::MEMORY_BYTES);
+    let mbox_of = |body: &str, length: usize| {
+        format!("{SEPARATOR}Subject: 1\nContent-Length: {length}\n\n{body}\n{SEPARATOR}Subject: 2\n\nlast\n")
+    };
+    let message = |body: &str, length: usize| format!("Subject: 1\nContent-Length: {length}\n\n{body}");
+    let last = "Subject: 2\n\nlast\n".to_owned();
+
+    // The length holds: what looks like a separator is text. Lines are not quoted where one stands as it is.
+    let bare = format!("{filler}\n{SEPARATOR}Subject: no message\n\n>From here\n{filler}");
+    let expected = [message(&bare, bare.len()), last.clone()];
+    assert!(read(mbox_of(&bare, bare.len()).as_bytes()) == expected);
+    let quoted = format!("{filler}>From here\n{filler}");
+    let unquoted = quoted.replace(">From", "From");
+    assert!(
+        read(mbox_of(&quoted, quoted.len()).as_bytes()) == [message(&unquoted, quoted.len()), last.clone()]
+    );
+
+    // It does not: the message ends at the separator, and nothing of what follows is lost.
+    for length in [filler.len() + 3, filler.len() * 3, filler.len() - 7] {
+        let found = read(mbox_of(&filler, length).as_bytes());
+        assert!(found == [message(&filler, length), last.clone()], "{length}: {} messages", found.len());
+    }
 }

@@ -38,7 +38,7 @@ fn read_with(root: &Path, with_deleted: bool) -> Read {
 /// Subjects with the folders that they go into.
 fn placed(read: &Read) -> Vec<(String, String)> {
     let subject = |message: &RawMessage| {
-        let text = String::from_utf8(message.source.to_vec()).unwrap();
+        let text = String::from_utf8(message.source.bytes().unwrap().to_vec()).unwrap();
         let subject = text.lines().find_map(|line| line.strip_prefix("Subject: ")).unwrap().to_owned();
         (message.folder.clone(), subject)
     };
@@ -91,7 +91,7 @@ fn mboxes_without_an_ending_are_folders() {
     assert_eq!(read.passed, [("index or settings of a mail program", 2), ("not mail", 1)]);
     let kept = read.messages.iter().find(|message| message.place.contains("00001")).unwrap();
     assert!(
-        kept.source.starts_with(SEPARATOR.as_bytes()),
+        kept.source.bytes().unwrap().starts_with(SEPARATOR.as_bytes()),
         "a message in a file of its own is kept byte for byte"
     );
 }
@@ -124,7 +124,12 @@ fn maildirs_within_maildirs_and_incomplete_ones_are_read() {
     );
     let state = |subject: &str| {
         let ends = format!("Subject: {subject}\n\nText.\n");
-        read.messages.iter().find(|message| message.source.ends_with(ends.as_bytes())).unwrap().state.clone()
+        read.messages
+            .iter()
+            .find(|message| message.source.bytes().unwrap().ends_with(ends.as_bytes()))
+            .unwrap()
+            .state
+            .clone()
     };
     assert!(state("a").read && !state("b").read && state("f").read);
     assert_eq!((state("c").flags(), state("d").flags()), (vec!["answered", "flagged"], vec!["draft"]));

@@ -9,14 +9,14 @@ use scrinium_mail::import::{ImportedMemo, RefusedMessage, StoredBatch};
 use scrinium_mail::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
 use serde_json::{Value, json};
 
-use crate::client::{ClientError, ConsoleClient};
+use crate::client::{BodyPiece, ClientError, ConsoleClient};
 use crate::registry::refusal;
 
 /// A larger message goes alone.
-const LARGE_BYTES: usize = 2 << 20;
+const LARGE_BYTES: u64 = 2 << 20;
 
 /// Messages of this many bytes go together, so that no request comes near what a server takes at once.
-const TOGETHER_BYTES: usize = 3 << 20;
+const TOGETHER_BYTES: u64 = 3 << 20;
 
 /// Words of CouchDB's for what is wrong with one document; everything else is wrong with all.
 const OF_ONE_DOCUMENT: [&str; 7] = [
@@ -82,11 +82,13 @@ impl Letters {
     async fn store_together(&self, memos: &[ImportedMemo], stored: &mut StoredBatch) -> Result<bool, String> {
         let Some(first) = memos.first() else { return Ok(true) };
         let path = format!("{}/_bulk_docs?{}", self.database, self.query(first));
-        let with_source = |memo: &ImportedMemo| {
-            let source = json!({"content_type": SOURCE_CONTENT_TYPE, "data": STANDARD.encode(&memo.source)});
-            document(memo, &source)
+        let with_source = |memo: &ImportedMemo| -> std::io::Result<Value> {
+            let bytes = memo.source.bytes()?;
+            let source = json!({"content_type": SOURCE_CONTENT_TYPE, "data": STANDARD.encode(bytes)});
+            Ok(document(memo, &source))
         };
-        let body = json!({"docs": memos.iter().map(with_source).collect::<Vec<_>>()}).to_string();
+        let documents: std::io::Result<Vec<Value>> = memos.iter().map(with_source).collect();
+        let body = json!({"docs": documents.map_err(|error| error.to_string())?}).to_string();
         let asked = self.client.request(Method::POST, &path, Some(body.into())).await;
         let (status, body) = match asked {
             Ok(answer) => answer,
@@ -128,7 +130,11 @@ impl Letters {
             document(&memo, &source)
         );
         let tail = format!("\r\n--{boundary}--");
-        let pieces = vec![Bytes::from(head), memo.source.clone(), Bytes::from(tail)];
+        let pieces = vec![
+            BodyPiece::Bytes(Bytes::from(head)),
+            BodyPiece::Message(memo.source.clone()),
+            BodyPiece::Bytes(Bytes::from(tail)),
+        ];
         let content_type = format!("multipart/related; boundary=\"{boundary}\"");
         let asked = self.client.send_pieces(Method::PUT, &path, &content_type, pieces).await;
         let (status, body) = match asked {

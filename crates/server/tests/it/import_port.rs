@@ -228,3 +228,63 @@ fn a_wrong_password_and_an_unknown_certificate_are_called_so() {
     let (code, _, talk) = told(&command.args(["--url", &url]).output().unwrap());
     assert!(code == 1 && talk.contains("is not trusted") && talk.contains("--trust"), "{code} {talk}");
 }
+
+/// Of a large message, and what the importing command may need beyond what it needs for a small one: less.
+const LARGE_BYTES: usize = 64 << 20;
+const MEMORY_BYTES: u64 = 48 << 20;
+
+/// Runs a command that reads nothing; gives what it says and the most memory that it had in use (proc(5), `VmHWM`).
+fn run_measured(case: &Case, arguments: &[&str]) -> (Value, u64) {
+    let settings = case.settings.iter().map(|(name, value)| (*name, value.as_str()));
+    let mut command = beside(case.root(), settings, &case.listen, arguments);
+    let output = fs::File::create(case.root().join("output")).unwrap();
+    let mut child = command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null()).spawn().unwrap();
+    let mut peak_bytes = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+        peak_bytes = peak_bytes.max(kilobytes.unwrap_or_default() * 1024);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let report = serde_json::from_str(&fs::read_to_string(case.root().join("output")).unwrap()).unwrap();
+    (report, peak_bytes)
+}
+
+#[test]
+fn a_large_message_takes_no_more_memory_than_a_small_one() {
+    let (case, mut server) = start([]);
+    case.add("ada", "Ada Lovelace");
+    let text = long_text(1 << 20).repeat(LARGE_BYTES >> 20);
+    let head = "From: ann@example.org\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n";
+    let body =
+        format!("--b\n\nText.\n--b\nContent-Type: application/x-text; name=\"notes\"\n\n{text}\n--b--\n");
+    let path = |name: &str| case.root().join(name).display().to_string();
+    for name in ["one.eml", "other.eml"] {
+        fs::write(path(name), format!("From: ann@example.org\nSubject: {name}\n\nText.\n")).unwrap();
+    }
+    fs::write(path("large.eml"), format!("{head}\n{body}")).unwrap();
+    let separator = "From ann@example.org Mon Mar  2 10:00:00 2020\n";
+    let length = body.len();
+    fs::write(path("large.mbox"), format!("{separator}{head}Content-Length: {length}\n\n{body}")).unwrap();
+    let import = |name: &str| {
+        let (report, bytes) =
+            run_measured(&case, &["import", "mail", &path(name), "--person", "ada", "--json"]);
+        assert_eq!((&report["added"], &report["left_out"]), (&1.into(), &0.into()), "{name}: {report}");
+        println!("{name}: {} MB", bytes >> 20);
+        bytes
+    };
+    let small_bytes = import("one.eml");
+    assert!(import("large.eml") < small_bytes + MEMORY_BYTES, "through the port");
+    let rows = "/mail%2Fada/_all_docs?include_docs=true";
+    let rows = server.client().get(rows).unwrap().expect(200).value();
+    let rows = rows["rows"].as_array().unwrap();
+    assert!(
+        rows.iter().any(|row| row["doc"]["$FileSizes"][0] == text.len()),
+        "the file is as long as it was"
+    );
+
+    assert!(server.terminate(std::time::Duration::from_secs(60)).success());
+    let small_bytes = import("other.eml");
+    assert!(import("large.mbox") < small_bytes + MEMORY_BYTES, "without a server");
+}

@@ -12,15 +12,15 @@
 //! Elsewhere a message begins at a line `From …` as [`separator`] tells. One `>` is taken away before `From `, but not
 //! from messages whose length holds once such a message was found to hold a bare `From `.
 
-mod input;
 mod separator;
 
 use std::io::{self, Read};
 
-use bytes::Bytes;
-
-use input::Input;
 use separator::{Behind, Separator};
+
+use super::ahead::ReadAhead;
+use super::source::{MEMORY_BYTES, MessageSource, SourceWriter};
+use crate::message::input::Input;
 
 /// So much is looked at behind a line that may be a separator.
 const LOOKAHEAD_BYTES: usize = 4 * 1024;
@@ -31,13 +31,16 @@ const MOST_BLANK_LINES: usize = 3;
 /// What pine and IMAP servers write as the first message of a folder, for themselves.
 const FOLDER_DATA: &str = "FOLDER INTERNAL DATA";
 
+/// A program's own data is looked for in the beginning of a message.
+const BEGINNING_BYTES: usize = 16 * 1024;
+
 /// What comes out of an mbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum MboxItem {
     /// A whole message.
     Message {
         /// Its bytes, unquoted.
-        source: Bytes,
+        source: MessageSource,
         /// The date of its separator.
         delivered_s: Option<i64>,
     },
@@ -53,9 +56,10 @@ pub enum MboxItem {
     },
 }
 
-/// Reads an mbox message by message, with any line ends; memory is bounded by two messages.
+/// Reads an mbox message by message, with any line ends. Memory is bounded whatever the size of a message: of a large one
+/// the bytes are in a temporary file.
 pub struct MboxReader<R> {
-    input: Input<R>,
+    input: Input<ReadAhead<R>>,
     message_limit: u64,
     /// The form of the file's first separator.
     first: Option<Separator>,
@@ -63,22 +67,10 @@ pub struct MboxReader<R> {
     quotes: bool,
 }
 
-/// A message being read.
+/// A message that was read, and how many bytes at its end are the mbox's own.
 struct Gathered {
-    source: Vec<u8>,
-    limit: u64,
-    too_large: bool,
-}
-
-impl Gathered {
-    fn push(&mut self, bytes: &[u8]) {
-        self.too_large |= self.source.len() as u64 + bytes.len() as u64 > self.limit;
-        if self.too_large {
-            self.source = Vec::new();
-        } else {
-            self.source.extend_from_slice(bytes);
-        }
-    }
+    source: SourceWriter,
+    end_bytes: usize,
 }
 
 /// What is known of a message's header while it is read.
@@ -105,7 +97,7 @@ impl<R: Read> MboxReader<R> {
     /// Reads from `input`, which stands `offset` bytes into the file, before a separator. A message of more
     /// than `message_limit` bytes is passed over.
     pub fn new(input: R, offset: u64, message_limit: u64) -> Self {
-        Self { input: Input::new(input, offset), message_limit, first: None, quotes: true }
+        Self { input: Input::new(ReadAhead::new(input), offset), message_limit, first: None, quotes: true }
     }
 
     /// Reads the rest of a file that begins with these bytes: its first separator says something of the others.
@@ -127,18 +119,19 @@ impl<R: Read> MboxReader<R> {
     /// What reading the file says.
     pub fn next_message(&mut self) -> io::Result<Option<MboxItem>> {
         while let Some((offset, delivered_s)) = self.separator()? {
-            let gathered = self.gather()?;
-            if gathered.too_large {
+            let Gathered { source, end_bytes } = self.gather()?;
+            if source.is_too_large() {
                 return Ok(Some(MboxItem::TooLarge { offset }));
             }
+            let source = source.finish(end_bytes)?;
             // Separators with nothing between them are no message.
-            if gathered.source.is_empty() {
+            if source.is_empty() {
                 continue;
             }
-            if is_folder_data(&gathered.source) {
+            if is_folder_data(&source.piece(0, BEGINNING_BYTES)?) {
                 return Ok(Some(MboxItem::FolderData { offset }));
             }
-            return Ok(Some(MboxItem::Message { source: Bytes::from(gathered.source), delivered_s }));
+            return Ok(Some(MboxItem::Message { source, delivered_s }));
         }
         Ok(None)
     }
@@ -171,9 +164,9 @@ impl<R: Read> MboxReader<R> {
 
     /// Reads a message up to the next separator or the end that its length gives.
     fn gather(&mut self) -> io::Result<Gathered> {
-        let mut gathered = Gathered { source: Vec::new(), limit: self.message_limit, too_large: false };
+        let mut source = SourceWriter::new(self.message_limit);
         let mut header = Header::Open(None);
-        let (mut before, mut is_line_start, mut ends_blank) = (Before::Separator, true, false);
+        let (mut before, mut is_line_start, mut end_bytes) = (Before::Separator, true, 0);
         loop {
             let length = self.input.line_length()?;
             if length == 0 || (is_line_start && self.begins_message(length, before)?) {
@@ -182,29 +175,25 @@ impl<R: Read> MboxReader<R> {
             let line = self.input.next(length);
             let is_blank = is_line_start && matches!(line, b"\n" | b"\r\n");
             if let Header::Open(body_bytes) = header {
-                header = open_header(line, is_line_start, body_bytes, &gathered);
+                header = open_header(line, is_line_start, body_bytes, source.is_empty());
                 if let (Header::Over, true, Some(bytes)) = (header, is_blank, body_bytes) {
-                    gathered.push(line);
+                    source.push(line)?;
                     self.input.pass(length);
-                    if self.take_body(bytes, &mut gathered)? {
-                        return Ok(gathered);
+                    if self.take_body(bytes, &mut source)? {
+                        return Ok(Gathered { source, end_bytes: 0 });
                     }
-                    (before, ends_blank) = (Before::Blank, true);
+                    (before, end_bytes) = (Before::Blank, length);
                     continue;
                 }
             }
-            ends_blank = is_blank;
+            // The empty line before the next separator, or at the end, is the mbox's own.
+            end_bytes = if is_blank { length } else { 0 };
             before = if is_line_start && line.trim_ascii().is_empty() { Before::Blank } else { Before::Text };
-            gathered.push(if is_line_start { unquote(line) } else { line });
+            source.push(if is_line_start { unquote(line) } else { line })?;
             is_line_start = line.ends_with(b"\n");
             self.input.pass(length);
         }
-        if ends_blank {
-            // The empty line before the next separator, or at the end, is the mbox's own.
-            let end = if gathered.source.ends_with(b"\r\n") { 2 } else { 1 };
-            gathered.source.truncate(gathered.source.len().saturating_sub(end));
-        }
-        Ok(gathered)
+        Ok(Gathered { source, end_bytes })
     }
 
     /// Whether the next line, of `length` bytes, is a separator.
@@ -237,9 +226,13 @@ impl<R: Read> MboxReader<R> {
     }
 
     /// Takes a body of this many bytes, if it ends where a message can end; else nothing is taken.
-    fn take_body(&mut self, bytes: usize, gathered: &mut Gathered) -> io::Result<bool> {
-        if gathered.too_large || gathered.source.len() as u64 + bytes as u64 > self.message_limit {
+    fn take_body(&mut self, bytes: usize, source: &mut SourceWriter) -> io::Result<bool> {
+        let is_too_large = (bytes as u64).saturating_add(source.len()) > self.message_limit;
+        if source.is_too_large() || is_too_large {
             return Ok(false);
+        }
+        if bytes > MEMORY_BYTES {
+            return self.take_large_body(bytes, source);
         }
         self.input.fill(bytes.saturating_add(LOOKAHEAD_BYTES))?;
         let ready = self.input.ready();
@@ -251,12 +244,63 @@ impl<R: Read> MboxReader<R> {
         }
         self.quotes &= !lines_of(body).any(|line| line.starts_with(b"From "));
         if self.quotes {
-            lines_of(body).for_each(|line| gathered.push(unquote(line)));
+            lines_of(body).try_for_each(|line| source.push(unquote(line)))?;
         } else {
-            gathered.push(body);
+            source.push(body)?;
         }
         self.input.pass(bytes);
         Ok(true)
+    }
+
+    /// As [`MboxReader::take_body`], of a body that does not come into memory.
+    fn take_large_body(&mut self, bytes: usize, source: &mut SourceWriter) -> io::Result<bool> {
+        let looked_at = self.look_ahead(bytes - 1, 1 + LOOKAHEAD_BYTES)?;
+        let has_ended = looked_at.len() <= LOOKAHEAD_BYTES;
+        let Some((last, behind)) = looked_at.split_first() else { return Ok(false) };
+        let is_whole = *last == b'\n' || (has_ended && behind.is_empty());
+        if !is_whole || !stands_before_message(behind, has_ended) {
+            return Ok(false);
+        }
+        let mut body = SourceWriter::new(u64::MAX);
+        let (mut left, mut is_line_start) = (bytes, true);
+        while left > 0 {
+            let length = self.input.line_length()?.min(left);
+            if length == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let line = self.input.next(length);
+            self.quotes &= !(is_line_start && line.starts_with(b"From "));
+            is_line_start = line.ends_with(b"\n");
+            body.push(line)?;
+            self.input.pass(length);
+            left -= length;
+        }
+        // Whether its lines are quoted is known now.
+        let mut body = Input::new(body.finish(0)?.reader(), 0);
+        let mut is_line_start = true;
+        loop {
+            let length = body.line_length()?;
+            if length == 0 {
+                return Ok(true);
+            }
+            let line = body.next(length);
+            source.push(if is_line_start && self.quotes { unquote(line) } else { line })?;
+            is_line_start = line.ends_with(b"\n");
+            body.pass(length);
+        }
+    }
+
+    /// The bytes that come after the next `distance`, at most so many.
+    fn look_ahead(&mut self, distance: usize, most_bytes: usize) -> io::Result<Vec<u8>> {
+        let ready = self.input.ready();
+        let mut found = ready.get(distance..).unwrap_or_default().to_vec();
+        found.truncate(most_bytes);
+        let missing = most_bytes - found.len();
+        if missing > 0 {
+            let beyond = distance.saturating_sub(ready.len()) as u64;
+            found.extend(self.input.reader().look_at(beyond, missing)?);
+        }
+        Ok(found)
     }
 }
 
@@ -267,11 +311,11 @@ fn look(ready: &[u8], from: usize) -> &[u8] {
 }
 
 /// The header after one more line of it.
-fn open_header(line: &[u8], is_line_start: bool, body_bytes: Option<usize>, gathered: &Gathered) -> Header {
+fn open_header(line: &[u8], is_line_start: bool, body_bytes: Option<usize>, is_first: bool) -> Header {
     if !is_line_start {
         return Header::Open(body_bytes);
     }
-    let continues = !gathered.source.is_empty() && (line.starts_with(b" ") || line.starts_with(b"\t"));
+    let continues = !is_first && (line.starts_with(b" ") || line.starts_with(b"\t"));
     match separator::field_name(line) {
         Some(name) if name.eq_ignore_ascii_case(b"Content-Length") && body_bytes.is_none() => {
             let value = line.get(name.len() + 1..).unwrap_or_default().trim_ascii();

@@ -1,4 +1,4 @@
-//! The bytes of an mbox, read ahead as far as somebody has to look.
+//! Bytes that come in order, an mbox or a message, read ahead as far as somebody has to look.
 
 use std::io::{self, Read};
 
@@ -7,14 +7,15 @@ use memchr::memchr;
 /// Read at a time.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// A line of more bytes than this is taken in pieces; no separator is that long.
-const LINE_PIECE_BYTES: usize = 64 * 1024;
+/// A line of more bytes than this is taken in pieces; neither a separator of an mbox nor a delimiter of a multipart is
+/// that long.
+pub(crate) const LINE_PIECE_BYTES: usize = 64 * 1024;
 
 /// A buffer that has grown beyond this, for one long message, is given back.
 const KEPT_BYTES: usize = 8 << 20;
 
 /// Bytes in order, of which those that were read and not yet passed can be looked at.
-pub(super) struct Input<R> {
+pub(crate) struct Input<R> {
     reader: R,
     buffer: Vec<u8>,
     /// Where in the buffer the first byte lies that was not passed.
@@ -25,27 +26,38 @@ pub(super) struct Input<R> {
 
 impl<R: Read> Input<R> {
     /// `reader` stands `offset` bytes into the file.
-    pub(super) fn new(reader: R, offset: u64) -> Self {
+    pub(crate) fn new(reader: R, offset: u64) -> Self {
         Self { reader, buffer: Vec::new(), start: 0, ended: false, offset }
     }
 
+    /// As [`Input::new`], of a reader that has about `bytes`.
+    pub(crate) fn of_length(reader: R, bytes: u64) -> Self {
+        let room = usize::try_from(bytes.min(PIECE_BYTES)).unwrap_or_default();
+        Self { buffer: Vec::with_capacity(room), ..Self::new(reader, 0) }
+    }
+
+    /// What the bytes come from, which stands behind those that are ready.
+    pub(crate) fn reader(&mut self) -> &mut R {
+        &mut self.reader
+    }
+
     /// Bytes of the file that were passed.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// What was read and not passed.
-    pub(super) fn ready(&self) -> &[u8] {
+    pub(crate) fn ready(&self) -> &[u8] {
         self.buffer.get(self.start..).unwrap_or_default()
     }
 
     /// Whether nothing comes after what is ready.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 
     /// Reads until this many bytes are ready, or there are no more.
-    pub(super) fn fill(&mut self, wanted: usize) -> io::Result<&[u8]> {
+    pub(crate) fn fill(&mut self, wanted: usize) -> io::Result<&[u8]> {
         while !self.ended && self.ready().len() < wanted {
             if self.start >= self.buffer.len() / 2 {
                 self.buffer.drain(..self.start);
@@ -61,7 +73,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Bytes of the next line with its end, or of a piece of a long one; 0 at the end.
-    pub(super) fn line_length(&mut self) -> io::Result<usize> {
+    pub(crate) fn line_length(&mut self) -> io::Result<usize> {
         let mut searched = 0;
         loop {
             let ready = self.ready();
@@ -77,12 +89,12 @@ impl<R: Read> Input<R> {
     }
 
     /// The next bytes, of which this many must be ready.
-    pub(super) fn next(&self, bytes: usize) -> &[u8] {
+    pub(crate) fn next(&self, bytes: usize) -> &[u8] {
         self.ready().get(..bytes).unwrap_or_default()
     }
 
     /// Passes this many bytes of those that are ready.
-    pub(super) fn pass(&mut self, bytes: usize) {
+    pub(crate) fn pass(&mut self, bytes: usize) {
         let bytes = bytes.min(self.ready().len());
         self.start += bytes;
         self.offset += bytes as u64;

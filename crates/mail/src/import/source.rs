@@ -1,0 +1,254 @@
+//! A message between the file that it lay in and the database: in memory while it is small, else in a temporary file, so
+//! that an import needs the same memory whatever the size of the messages.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+/// A message of more bytes than this is kept in a temporary file.
+pub const MEMORY_BYTES: usize = 4 << 20;
+
+/// Written to a temporary file at a time.
+const WRITTEN_BYTES: usize = 256 * 1024;
+
+/// Where large files lie that need not outlive a restart (Filesystem Hierarchy Standard §5.15); `/tmp` may be memory.
+const LARGE_FILES: &str = "/var/tmp";
+
+/// The bytes of a message as it lay in a file, of any length.
+#[derive(Clone)]
+pub struct MessageSource(Kept);
+
+#[derive(Clone)]
+enum Kept {
+    Memory(Bytes),
+    /// A temporary file that nobody else sees, and that is gone with the last of these.
+    File {
+        file: Arc<File>,
+        length: u64,
+    },
+}
+
+impl MessageSource {
+    /// Bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            Kept::Memory(bytes) => bytes.len() as u64,
+            Kept::File { length, .. } => *length,
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes from `position` on, at most so many; none at the end.
+    ///
+    /// # Errors
+    /// What reading the temporary file says.
+    pub fn piece(&self, position: u64, most_bytes: usize) -> io::Result<Bytes> {
+        match &self.0 {
+            Kept::Memory(bytes) => {
+                let start = usize::try_from(position).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(bytes.slice(start..bytes.len().min(start.saturating_add(most_bytes))))
+            }
+            Kept::File { file, length } => {
+                let left = usize::try_from(length.saturating_sub(position)).unwrap_or(usize::MAX);
+                let mut piece = vec![0; left.min(most_bytes)];
+                file.read_exact_at(&mut piece, position)?;
+                Ok(Bytes::from(piece))
+            }
+        }
+    }
+
+    /// All bytes, of a message that is known to be small.
+    ///
+    /// # Errors
+    /// As [`MessageSource::piece`].
+    pub fn bytes(&self) -> io::Result<Bytes> {
+        self.piece(0, usize::MAX)
+    }
+
+    /// Reads the message from its beginning.
+    #[must_use]
+    pub fn reader(&self) -> MessageReader {
+        MessageReader { source: self.clone(), position: 0 }
+    }
+}
+
+impl From<Bytes> for MessageSource {
+    fn from(bytes: Bytes) -> Self {
+        Self(Kept::Memory(bytes))
+    }
+}
+
+impl fmt::Debug for MessageSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "a message of {} bytes", self.len())
+    }
+}
+
+/// Reads a message from its beginning.
+#[derive(Debug)]
+pub struct MessageReader {
+    source: MessageSource,
+    position: u64,
+}
+
+impl Read for MessageReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = match &self.source.0 {
+            Kept::Memory(bytes) => {
+                let start = usize::try_from(self.position).unwrap_or(usize::MAX);
+                bytes.get(start..).unwrap_or_default().read(into)?
+            }
+            Kept::File { file, .. } => file.read_at(into, self.position)?,
+        };
+        self.position += read as u64;
+        Ok(read)
+    }
+}
+
+/// A message being read from where it lies.
+pub(super) struct SourceWriter {
+    /// What is not in the file.
+    memory: Vec<u8>,
+    file: Option<File>,
+    length: u64,
+    limit_bytes: u64,
+    is_too_large: bool,
+}
+
+impl SourceWriter {
+    /// For a message of at most so many bytes.
+    pub(super) fn new(limit_bytes: u64) -> Self {
+        Self { memory: Vec::new(), file: None, length: 0, limit_bytes, is_too_large: false }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether the message was found to be larger than it may be. Nothing of it is kept then.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.is_too_large
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// [`SpoolError`].
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.length += bytes.len() as u64;
+        self.is_too_large |= self.length > self.limit_bytes;
+        if self.is_too_large {
+            (self.memory, self.file) = (Vec::new(), None);
+            return Ok(());
+        }
+        self.memory.extend_from_slice(bytes);
+        let most = if self.file.is_some() { WRITTEN_BYTES } else { MEMORY_BYTES };
+        if self.memory.len() > most { self.write_out() } else { Ok(()) }
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(temporary_file()?),
+        };
+        file.write_all(&self.memory).map_err(SpoolError::of)?;
+        self.memory.clear();
+        self.memory.shrink_to(WRITTEN_BYTES);
+        Ok(())
+    }
+
+    /// The message, without as many bytes at its end.
+    ///
+    /// # Errors
+    /// [`SpoolError`].
+    pub(super) fn finish(mut self, dropped_bytes: usize) -> io::Result<MessageSource> {
+        let length = self.length.saturating_sub(dropped_bytes as u64);
+        if self.file.is_some() {
+            self.write_out()?;
+        }
+        let Some(file) = self.file else {
+            self.memory.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+            return Ok(MessageSource(Kept::Memory(self.memory.into())));
+        };
+        file.set_len(length).map_err(SpoolError::of)?;
+        Ok(MessageSource(Kept::File { file: Arc::new(file), length }))
+    }
+}
+
+/// A temporary file could not be written, so that no large message can be read.
+#[derive(Debug, Error)]
+#[error("cannot write a temporary file in {folder}, which a message of more than 4 MB needs: {error}. TMPDIR names another folder", folder = folder.display())]
+pub(super) struct SpoolError {
+    folder: PathBuf,
+    error: io::Error,
+}
+
+impl SpoolError {
+    pub(super) fn of(error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), Self { folder: folder_of_large_files(), error })
+    }
+
+    /// Whether an error is one of these.
+    pub(super) fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+/// A file without a name, gone when it is closed.
+pub(super) fn temporary_file() -> io::Result<File> {
+    tempfile::tempfile_in(folder_of_large_files()).map_err(SpoolError::of)
+}
+
+fn folder_of_large_files() -> PathBuf {
+    let is_named = std::env::var_os("TMPDIR").is_some_and(|folder| !folder.is_empty());
+    let large = Path::new(LARGE_FILES);
+    if !is_named && large.is_dir() { large.to_owned() } else { std::env::temp_dir() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_the_same_in_memory_and_in_a_file() {
+        let bytes: Vec<u8> = (0..=250).cycle().take(MEMORY_BYTES + 3 * WRITTEN_BYTES + 5).collect();
+        for length in [0, 1, MEMORY_BYTES, MEMORY_BYTES + 1, bytes.len()] {
+            let whole = &bytes[..length];
+            let mut writer = SourceWriter::new(u64::MAX);
+            whole.chunks(100_000).for_each(|piece| writer.push(piece).unwrap());
+            let dropped = length.min(2);
+            let source = writer.finish(dropped).unwrap();
+            let expected = &whole[..length - dropped];
+            assert_eq!(matches!(source.0, Kept::File { .. }), length > MEMORY_BYTES);
+            assert_eq!((source.len(), source.is_empty()), (expected.len() as u64, expected.is_empty()));
+            assert!(source.bytes().unwrap() == expected);
+            let mut read = Vec::new();
+            source.reader().take(length as u64).read_to_end(&mut read).unwrap();
+            assert!(read == expected);
+            let middle = expected.len() / 2;
+            assert!(
+                source.piece(middle as u64, 7).unwrap()
+                    == expected[middle..].chunks(7).next().unwrap_or_default()
+            );
+        }
+        let mut writer = SourceWriter::new(10);
+        writer.push(&[b'a'; 11]).unwrap();
+        assert!(writer.is_too_large());
+    }
+}
