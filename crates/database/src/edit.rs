@@ -65,6 +65,8 @@ pub struct Edit {
     pub editor: Option<Arc<str>>,
     /// Who has read what the document becomes.
     pub read_by: Option<Arc<str>>,
+    /// Everybody who has read the document has read what it becomes: nothing of it is news.
+    pub keeps_marks: bool,
     /// What becomes of what only the server may see of the document. In a guarded database, what is set here takes the place
     /// of what its guard would hash.
     pub secret: Secret,
@@ -119,6 +121,7 @@ pub(crate) struct Beside {
     pub(crate) folders: Vec<FolderChange>,
     pub(crate) editor: Option<Arc<str>>,
     pub(crate) read_by: Option<Arc<str>>,
+    pub(crate) keeps_marks: bool,
 }
 
 /// An attachment of an edit.
@@ -202,7 +205,12 @@ impl ParsedEdit {
         let contents = &database.common.contents;
         let options = &database.common.options();
         edit.ask_guard(&mut parsed, mode, (database, access))?;
-        let beside = Beside { folders: edit.folders, editor: edit.editor, read_by: edit.read_by };
+        let beside = Beside {
+            folders: edit.folders,
+            editor: edit.editor,
+            read_by: edit.read_by,
+            keeps_marks: edit.keeps_marks,
+        };
         // A list that cannot be read keeps out all but administrators, and what they write is checked as under any list.
         if !matches!(database.access_list(), Ok(None)) {
             check_names(&scrinium_document::Fields::decode(parsed.fields.as_bytes())?)?;
@@ -297,7 +305,12 @@ impl Edit {
             outside: Vec::new(),
             attachments: attachments.collect::<Result<_>>()?,
             remove_attachments: self.remove_attachments,
-            beside: Beside { folders: self.folders, editor: self.editor, read_by: self.read_by },
+            beside: Beside {
+                folders: self.folders,
+                editor: self.editor,
+                read_by: self.read_by,
+                keeps_marks: self.keeps_marks,
+            },
             access: access.clone(),
             secret: Secret::Keep,
             members: None,

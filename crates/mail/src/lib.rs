@@ -18,6 +18,7 @@ mod memo;
 mod message;
 mod notes;
 mod recipients;
+mod reread;
 mod router;
 mod time;
 
@@ -32,4 +33,5 @@ pub use message::{
     MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message, memo_of_reader,
 };
 pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, UndeliverableReason};
+pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};

@@ -24,7 +24,7 @@ use crate::freeze::Freezes;
 use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
 use crate::storage::pool_threads;
-use crate::{Shutdown, attachments, compaction, machine, tls, volumes};
+use crate::{Shutdown, attachments, compaction, machine, reread, tls, volumes};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -293,6 +293,11 @@ impl ServerParts for Ground {
     fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String> {
         let (_, databases) = self.open_databases()?;
         attachments::begin(databases, &self.tasks, order)
+    }
+
+    fn reread(&self, database: &str) -> Result<(), String> {
+        let (_, databases) = self.open_databases()?;
+        reread::begin(databases, &self.tasks, database)
     }
 
     fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {

@@ -42,6 +42,7 @@ mod plan_command;
 mod private;
 mod program;
 mod registry;
+mod reread;
 mod running;
 mod service_manager;
 mod shutdown;

@@ -3,8 +3,8 @@
 use crate::backup::command;
 use crate::cli::{
     BackupArguments, DemoArguments, Failure, FixupArguments, GroupCommand, HealthcheckArguments,
-    ImportMailArguments, InspectArguments, LabArguments, LogCommand, PersonCommand, PlanArguments, Program,
-    RestoreArguments, Terminal, UpgradeArguments,
+    ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailRereadArguments, PersonCommand,
+    PlanArguments, Program, RestoreArguments, Terminal, UpgradeArguments,
 };
 use crate::config::Configuration;
 use crate::console::ServerParts;
@@ -13,7 +13,7 @@ use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
     allocators, fixup_command, healthcheck, inspect_command, laboratory, log_command, mail_import,
-    people_command, upgrade,
+    people_command, reread, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -54,6 +54,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         mail_import::run(&configuration, arguments, terminal)
+    }
+
+    fn reread_mail(
+        &self,
+        configuration: Configuration,
+        arguments: &MailRereadArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        reread::run(&configuration, arguments, terminal)
     }
 
     fn person(

@@ -149,7 +149,9 @@ impl Transaction<'_> {
         let is_another = old.map(|old| old.revision) != new.map(|new| new.revision);
         let followed = match (was_alive, is_alive) {
             (true, false) => self.leave_all(id, change_number),
-            (true, true) if is_another => self.unread_for_others(id, beside.editor.as_deref(), change_number),
+            (true, true) if is_another && !beside.keeps_marks => {
+                self.unread_for_others(id, beside.editor.as_deref(), change_number)
+            }
             _ => Ok(()),
         };
         self.note_failure(followed);

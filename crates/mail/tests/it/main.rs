@@ -18,5 +18,6 @@ mod message_parts;
 mod messages;
 mod python_email;
 mod recipients;
+mod reread;
 mod router;
 mod router_crash;

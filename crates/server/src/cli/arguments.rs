@@ -70,6 +70,12 @@ pub enum CommandLine {
         #[command(subcommand)]
         command: ImportCommand,
     },
+    /// Look after mail that is stored
+    Mail {
+        /// What to do.
+        #[command(subcommand)]
+        command: MailCommand,
+    },
     /// Add people and list them, and set their passwords
     Person {
         /// What to do.
@@ -185,6 +191,34 @@ pub struct ImportMailArguments {
     /// Also import deleted messages, into the folder Trash
     #[arg(long)]
     pub with_deleted: bool,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// What to do with mail that is stored.
+#[derive(Clone, Debug, Subcommand)]
+pub enum MailCommand {
+    /// Read stored messages again, for what an earlier release read otherwise
+    Reread(MailRereadArguments),
+}
+
+/// Arguments of `mail reread`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Only fields that a message gives are changed, and only where they differ; folders, unread marks and what people have
+added stay. Drafts are left out. A running server does it as a task. What was interrupted resumes where it stopped when
+it is started again. See docs/start/people.md.
+
+Exit codes: 0 done; 1 the memos of some messages had to be left as they are, or it could not be done; 2 the command line
+is wrong.")]
+pub struct MailRereadArguments {
+    /// The person whose mail it is, by short or full name
+    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    pub person: Option<String>,
+    /// The mail of everybody
+    #[arg(long)]
+    pub all: bool,
     /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,

@@ -28,7 +28,7 @@ pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
     ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
     HealthcheckArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments, LogCommand,
-    PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
+    MailCommand, MailRereadArguments, PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
 };
 pub(crate) use connect::connect;
 pub use failure::Failure;
@@ -68,6 +68,17 @@ pub trait Program {
         &self,
         configuration: Configuration,
         arguments: &ImportMailArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Reads stored messages again.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn reread_mail(
+        &self,
+        configuration: Configuration,
+        arguments: &MailRereadArguments,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -213,6 +224,9 @@ fn dispatch(
         CommandLine::Demo(demo) => program.demo(load()?, &demo, terminal),
         CommandLine::Import { command: ImportCommand::Mail(mail) } => {
             program.import_mail(load()?, &mail, terminal)
+        }
+        CommandLine::Mail { command: MailCommand::Reread(reread) } => {
+            program.reread_mail(load()?, &reread, terminal)
         }
         CommandLine::Person { command } => program.person(load()?, &command, terminal),
         CommandLine::Group { command } => program.group(load()?, &command, terminal),

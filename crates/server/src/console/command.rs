@@ -8,7 +8,7 @@ use scrinium_database::CompactOrder;
 
 use super::{
     ConsoleError, FixupOrder, LogQuery, MoveAttachments, SetProperty, UpdateViews, attachments, compact,
-    log_database,
+    log_database, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -149,6 +149,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: attachments::parse,
     },
     CommandLine {
+        words: &["load", "reread"],
+        arguments: reread::ARGUMENTS,
+        help: reread::HELP,
+        build: reread::parse,
+    },
+    CommandLine {
         words: &["load", "backup"],
         arguments: "[DIR] [-r RATE]",
         help: "Backs the server up into a place of backup.targets; -r at most so much a second (50MB)",
@@ -205,6 +211,7 @@ pub enum Command {
     Compact { database: String, order: CompactOrder },
     UpgradeFormat { database: String },
     MoveAttachments(MoveAttachments),
+    Reread { database: String },
     ShowVolumes,
     Move { database: String, volume: String },
     Fixup(FixupOrder),

@@ -13,6 +13,7 @@ mod log;
 mod log_database;
 mod memory;
 mod pattern;
+mod reread;
 mod server;
 mod settings;
 mod statistics;
@@ -64,6 +65,11 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String>;
+    /// Begins to read the messages of a mail file again, or of all of them (`*`), in the background.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn reread(&self, database: &str) -> Result<(), String>;
     /// Begins to check and repair databases, in the background.
     ///
     /// # Errors
@@ -251,6 +257,7 @@ impl Console {
                 })
             }
             Command::MoveAttachments(order) => attachments::begin(parts, &order),
+            Command::Reread { database } => reread::begin(parts, &database),
             Command::ShowVolumes => volumes::show_volumes(&open()?, &parts.statistics()),
             Command::Move { database, volume } => volumes::begin_move(parts, &database, &volume),
             Command::Fixup(order) => fixup::begin(parts, &order),

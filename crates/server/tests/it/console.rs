@@ -61,6 +61,10 @@ impl ServerParts for Parts {
         if [all, one].contains(order) { Ok(()) } else { Err("attachments are being moved".to_owned()) }
     }
 
+    fn reread(&self, database: &str) -> Result<(), String> {
+        if ["*", "mail/ada"].contains(&database) { Ok(()) } else { Err("there is none".to_owned()) }
+    }
+
     fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {
         if volume == "full" { Err(format!("no room for {database}")) } else { Ok(()) }
     }
@@ -208,6 +212,11 @@ fn databases_are_fixed_up() {
 fn attachments_are_moved() {
     let (console, _, _) = console();
     let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    for command in ["load reread", "load reread *", "load reread mail/ada"] {
+        assert!(said(command).unwrap().starts_with("Messages are being read again"), "{command}");
+    }
+    assert!(said("load reread mail/bob").is_err());
+    assert!(said("load reread mail/ada mail/bob").is_err());
     assert!(said("load attachments").unwrap().starts_with("Attachments are being moved"));
     assert!(said("load att * --to-store").unwrap().starts_with("Attachments are being moved"));
     assert!(said("lo att mail/ada --to-volume --anew").unwrap().starts_with("Attachments are being moved"));

@@ -288,3 +288,43 @@ fn a_large_message_takes_no_more_memory_than_a_small_one() {
     let small_bytes = import("other.eml");
     assert!(import("large.mbox") < small_bytes + MEMORY_BYTES, "without a server");
 }
+
+#[test]
+fn stored_messages_are_read_again_by_a_server_and_without_one() {
+    let (case, mut server) = start([]);
+    case.add("ada", "Ada Lovelace");
+    case.message("mail/a.eml", "first", "Text.");
+    assert!(case.import("mail", "ada").status.success());
+    let mut client = server.client();
+    let rows = client.get("/mail%2Fada/_all_docs?include_docs=true").unwrap().expect(200).value();
+    let memo = rows["rows"][0]["doc"].clone();
+    let path = format!("/mail%2Fada/{}", memo["_id"].as_str().unwrap());
+    let misread = |client: &mut crate::common::Client| {
+        let mut memo = client.get(&path).unwrap().expect(200).value();
+        memo["Subject"] = "misread".into();
+        client.json("PUT", &path, &memo).unwrap().expect(201);
+    };
+    misread(&mut client);
+    let output = case.run(&["mail", "reread", "Ada Lovelace"], "");
+    assert!(output.status.success(), "{:?}", told(&output));
+    let began = std::time::Instant::now();
+    while client.get(&path).unwrap().expect(200).value()["Subject"] != "first" {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "{}", server.messages());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    misread(&mut client);
+    assert!(server.terminate(std::time::Duration::from_secs(60)).success());
+    for (arguments, changed) in
+        [(["mail", "reread", "--all", "--json"], 1), (["mail", "reread", "ada", "--json"], 0)]
+    {
+        let output = case.run(&arguments, "");
+        let report: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{:?}", told(&output)));
+        let expected =
+            serde_json::json!([{"database": "mail/ada", "examined": 1, "changed": changed, "left": 0}]);
+        assert_eq!(report["mail_files"], expected);
+    }
+    let (code, _, talk) = told(&case.run(&["mail", "reread", "nobody"], ""));
+    assert!(code == 1 && talk.contains("nobody"), "{code} {talk}");
+    assert_eq!(told(&case.run(&["mail", "reread"], "")).0, 2);
+}

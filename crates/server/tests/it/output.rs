@@ -65,6 +65,8 @@ const COMMANDS: &[(&str, Data)] = &[
     ("lab show", Words(&["r5mail"])),
     ("log salvage", Words(&[])),
     ("log verify", Words(&[])),
+    ("mail", HelpAlone("tested where mail is imported")),
+    ("mail reread", HelpAlone("tested where mail is imported")),
     ("manual-pages", HelpAlone("it writes files")),
     ("person", HelpAlone("tested where people are")),
     ("person add", HelpAlone("tested where people are")),
