@@ -50,19 +50,21 @@ impl ContentError {
 
     /// Whether bytes are lost or not what they should be, so that trying again does not help.
     #[must_use]
-    pub const fn is_damage(&self) -> bool {
+    pub fn is_damage(&self) -> bool {
         match self {
             Self::Damaged { .. } => true,
             Self::Object(error) => is_lost(error),
-            Self::Store(error) => !matches!(
-                error,
-                StoreError::Full
-                    | StoreError::LogAtLimit(_)
-                    | StoreError::Failed { .. }
-                    | StoreError::Scarce(_)
-                    | StoreError::Frozen { .. }
-                    | StoreError::TooLarge { .. }
-            ),
+            Self::Store(error) => {
+                !error.is_scarce()
+                    && !matches!(
+                        error,
+                        StoreError::Full
+                            | StoreError::LogAtLimit(_)
+                            | StoreError::Failed { .. }
+                            | StoreError::Frozen { .. }
+                            | StoreError::TooLarge { .. }
+                    )
+            }
             Self::TooLarge { .. } | Self::Address { .. } | Self::Stopped => false,
         }
     }
@@ -74,7 +76,7 @@ impl ContentError {
             Self::Stopped => true,
             Self::Object(error) => !is_lost(error) && !is_full(error),
             Self::Store(error) => {
-                matches!(error, StoreError::Failed { .. } | StoreError::Scarce(_) | StoreError::Frozen { .. })
+                error.is_scarce() || matches!(error, StoreError::Failed { .. } | StoreError::Frozen { .. })
             }
             Self::Damaged { .. } | Self::TooLarge { .. } | Self::Address { .. } => false,
         }

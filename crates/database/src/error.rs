@@ -259,6 +259,8 @@ impl From<StoreError> for DatabaseError {
             StoreError::Failed { .. } | StoreError::Scarce(_) | StoreError::Frozen { .. } => {
                 Self::Unavailable { reason }
             }
+            // No file handle, or no memory for one: that passes.
+            scarce if scarce.is_scarce() => Self::Unavailable { reason },
             StoreError::TooLarge { bytes, limit_bytes } => Self::TooLarge {
                 what: Oversized::Request,
                 reason: format!(
