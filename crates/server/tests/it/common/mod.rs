@@ -1,5 +1,7 @@
 //! The binary as a process of its own, and a client that speaks plain HTTP/1.1 to it.
 
+pub mod control_group;
+
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -99,6 +101,16 @@ impl Server {
         cookie.split(';').next().unwrap().clone_into(&mut self.cookie);
     }
 
+    /// The process, for calls of the system.
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap()
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address.unwrap()
     }
@@ -125,7 +137,7 @@ impl Server {
 
     /// SIGTERM; waits for the end.
     pub fn terminate(&mut self, within: Duration) -> ExitStatus {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        let pid = self.pid();
         kill_process(pid, Signal::TERM).unwrap();
         let began = Instant::now();
         loop {
