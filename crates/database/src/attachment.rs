@@ -6,7 +6,7 @@ use scrinium_document::{Revision, fit_attachment_name, shown_media_type};
 use scrinium_store::Family;
 
 use crate::access::Access;
-use crate::access::readable::ReadableLeaf;
+use crate::access::readable::{Looked, ReadableLeaf};
 use crate::database::Database;
 use crate::edit::content_of;
 use crate::error::{DatabaseError, Result};
@@ -104,11 +104,16 @@ impl Database {
             None => snapshot.get(Family::Scan, &keys::winner(self.number(), id))?,
             Some(text) => {
                 let revision = Revision::parse(text)?;
-                let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+                let head = self.head_to_read(&snapshot, id, access)?.ok_or_else(DatabaseError::missing)?;
                 access.readable_head(self, &snapshot, id, &head)?.record(self, &snapshot, id, &revision)?
             }
         };
-        let stored = stored.ok_or_else(DatabaseError::missing)?;
+        let Some(stored) = stored else {
+            if revision.is_none() {
+                access.look_past(self, &snapshot, (id, Looked::AtWinner));
+            }
+            return Err(DatabaseError::missing());
+        };
         let leaf = access.check_read(self, id, Leaf::decode(id, &stored)?)?;
         if leaf.deleted && revision.is_none() {
             return Err(DatabaseError::deleted());

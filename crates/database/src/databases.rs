@@ -34,6 +34,9 @@ pub struct DatabaseOptions {
     pub document_max_bytes: usize,
     /// An attachment may have this many bytes.
     pub attachment_max_bytes: u64,
+    /// A document may have this many leaf revisions, conflicts and tombstones, before replication brings it no more:
+    /// whatever is done with it takes as long as it has leaves.
+    pub leaves_max: usize,
     /// A view that depends on the time (`@Now`, `@Today`) is evaluated again, whole, when it is read and this old:
     /// its formulas may say something else of any document at any moment.
     pub time_variant_seconds: i64,
@@ -49,6 +52,7 @@ impl Default for DatabaseOptions {
         Self {
             document_max_bytes: 8 << 20,
             attachment_max_bytes: 1 << 30,
+            leaves_max: 10_000,
             time_variant_seconds: 15 * 60,
             idle_databases: 4096,
             collation: Collation::default(),

@@ -8,7 +8,7 @@ use scrinium_document::{Revision, is_local};
 use scrinium_store::{Family, Snapshot};
 
 use crate::access::Access;
-use crate::access::readable::ReadableHead;
+use crate::access::readable::{Looked, ReadableHead};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
@@ -45,6 +45,11 @@ impl ReadOptions {
     #[must_use]
     pub const fn gives_contents(&self) -> bool {
         self.attachments || self.attachments_since.is_some()
+    }
+
+    /// The same without the other leaves.
+    fn without_conflicts(&self) -> Self {
+        Self { conflicts: false, deleted_conflicts: false, ..self.clone() }
     }
 
     /// Whether more than the winner's own record is needed.
@@ -104,7 +109,10 @@ impl Database {
         if !options.needs_head() {
             // The winner's record says all that is wanted: one look-up.
             let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
-            let stored = stored.ok_or_else(DatabaseError::missing)?;
+            let Some(stored) = stored else {
+                access.look_past(self, &self.store().snapshot(), (id, Looked::AtWinner));
+                return Err(DatabaseError::missing());
+            };
             let leaf = access.check_read(self, id, Leaf::decode(id, &stored)?)?;
             if leaf.deleted {
                 return Err(DatabaseError::deleted());
@@ -112,7 +120,7 @@ impl Database {
             return Renderer::new(self, options).render(&leaf, None);
         }
         let snapshot = self.store().snapshot();
-        let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+        let head = self.head_to_read(&snapshot, id, access)?.ok_or_else(DatabaseError::missing)?;
         let head = access.readable_head(self, &snapshot, id, &head)?;
         let wanted = match &options.revision {
             None => match head.winner() {
@@ -143,7 +151,7 @@ impl Database {
     ) -> Result<Vec<OpenRevision>> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
-        let head = self.head(&snapshot, id)?;
+        let head = self.head_to_read(&snapshot, id, access)?;
         let head = head.as_ref().map(|head| access.readable_head(self, &snapshot, id, head));
         let head = head.transpose()?.filter(|head| head.leaves().next().is_some());
         let names: Vec<String> = match (which, &head) {
@@ -151,6 +159,8 @@ impl Database {
             (OpenRevisions::All, Some(head)) => head.leaves().map(|leaf| leaf.revision.to_string()).collect(),
             (OpenRevisions::These(names), _) => names.clone(),
         };
+        // With each of several leaves, all others would be as many lines as the square of their number.
+        let options = &if names.len() > 1 { options.without_conflicts() } else { options.clone() };
         let mut found = Vec::with_capacity(names.len());
         let mut given = std::collections::HashSet::new();
         for name in names {
@@ -196,7 +206,7 @@ impl Database {
             return Ok(names.clone());
         }
         let snapshot = self.store().snapshot();
-        let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+        let head = self.head_to_read(&snapshot, id, access)?.ok_or_else(DatabaseError::missing)?;
         let head = access.readable_head(self, &snapshot, id, &head)?;
         let names: Vec<String> = head.leaves().map(|leaf| leaf.revision.to_string()).collect();
         if names.is_empty() { Err(DatabaseError::missing()) } else { Ok(names) }
@@ -211,6 +221,7 @@ impl Database {
         access: &Access,
     ) -> Result<Option<Document>> {
         let Some(stored) = snapshot.get(Family::Scan, &keys::winner(self.number(), id))? else {
+            access.look_past(self, snapshot, (id, Looked::AtWinner));
             return Ok(None);
         };
         let leaf = Leaf::decode(id, &stored)?;
@@ -239,11 +250,27 @@ impl Database {
             };
         }
         let Some(revision) = revision else { return self.read_at(snapshot, id, options, access) };
-        let (Ok(revision), Some(head)) = (Revision::parse(revision), self.head(snapshot, id)?) else {
+        let (Ok(revision), Some(head)) =
+            (Revision::parse(revision), self.head_to_read(snapshot, id, access)?)
+        else {
             return Ok(None);
         };
         let head = access.readable_head(self, snapshot, id, &head)?;
         self.read_leaf((snapshot, access), id, &head, &revision, options)
+    }
+
+    /// The head of a document that somebody asks for, see [`Access::look_past`].
+    pub(crate) fn head_to_read(
+        &self,
+        snapshot: &Snapshot,
+        id: &str,
+        access: &Access,
+    ) -> Result<Option<Head>> {
+        let head = self.head(snapshot, id)?;
+        if head.is_none() {
+            access.look_past(self, snapshot, (id, Looked::AtHead));
+        }
+        Ok(head)
     }
 
     pub(crate) fn head(&self, snapshot: &Snapshot, id: &str) -> Result<Option<Head>> {
@@ -253,22 +280,18 @@ impl Database {
             .transpose()
     }
 
-    /// The record of a leaf; `None` if the revision is no leaf.
+    /// The record of a leaf, of which is known whether it wins.
     pub(crate) fn leaf_record(
         &self,
         snapshot: &Snapshot,
         id: &str,
-        head: &Head,
-        revision: &Revision,
-    ) -> Result<Option<scrinium_store::Slice>> {
-        let is_winner = head.tree.winner().is_some_and(|winner| winner.revision == revision);
-        let key = match head.tree.leaf(revision) {
-            None => return Ok(None),
-            Some(_) if is_winner => keys::winner(self.number(), id),
-            Some(_) => keys::loser(self.number(), id, revision),
+        (revision, is_winner): (&Revision, bool),
+    ) -> Result<scrinium_store::Slice> {
+        let key = match is_winner {
+            true => keys::winner(self.number(), id),
+            false => keys::loser(self.number(), id, revision),
         };
-        let stored = snapshot.get(Family::Scan, &key)?;
-        stored.map(Some).ok_or_else(|| DatabaseError::damaged("revision", id))
+        snapshot.get(Family::Scan, &key)?.ok_or_else(|| DatabaseError::damaged("revision", id))
     }
 
     fn read_leaf(
@@ -302,7 +325,7 @@ impl Database {
         for (id, names) in wanted {
             let revisions: Vec<Revision> =
                 names.iter().map(|name| Revision::parse(name)).collect::<std::result::Result<_, _>>()?;
-            let (missing, ancestors) = match self.head(&snapshot, id)? {
+            let (missing, ancestors) = match self.head_to_read(&snapshot, id, access)? {
                 None => (revisions, Vec::new()),
                 Some(head) => {
                     let head = access.readable_head(self, &snapshot, id, &head)?;

@@ -32,6 +32,8 @@ use crate::keys;
 use crate::local::LocalEdit;
 use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Foreseen, Pending, Writer};
+use access::LeafRights;
+use document::Rewritten;
 use records::Records;
 
 /// An update may have at most this many edits; a client splits more.
@@ -92,6 +94,9 @@ pub(crate) struct Transaction<'a> {
     header: Header,
     batch: Batch,
     changed: HashMap<String, Pending>,
+    rewritten: HashMap<String, Rewritten>,
+    /// What the one who edits may do with leaves of documents that the update edits again and again.
+    rights: HashMap<String, LeafRights>,
     design_changed: bool,
     /// Some leaf of the batch is hidden from somebody.
     restricts: bool,
@@ -288,6 +293,8 @@ impl<'a> Transaction<'a> {
             header: writer.header.clone(),
             batch: Batch::with_capacity(room_bytes),
             changed: HashMap::new(),
+            rewritten: HashMap::new(),
+            rights: HashMap::new(),
             design_changed: false,
             restricts: false,
             contents: Vec::new(),
@@ -328,6 +335,7 @@ impl<'a> Transaction<'a> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
+        self.write_rewritten()?;
         let number = self.database.number();
         for (folder, state) in std::mem::take(&mut self.states) {
             self.records.put(&mut self.batch, keys::folder_state(number, folder), state.encode());

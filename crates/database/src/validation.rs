@@ -86,9 +86,7 @@ struct Old {
 /// nearest of its ancestors that is a leaf.
 pub(crate) fn replaced(tree: &RevisionTree, edit: &Prepared, mode: EditMode) -> Option<Revision> {
     match (mode, &edit.revision) {
-        (EditMode::Replicated, _) => {
-            edit.path.iter().skip(1).find(|revision| tree.leaf(revision).is_some()).cloned()
-        }
+        (EditMode::Replicated, _) => tree.first_leaf(edit.path.get(1..).unwrap_or_default()).cloned(),
         (EditMode::Interactive, Some(revision)) => tree.leaf(revision).map(|_| revision.clone()),
         (EditMode::Interactive, None) => {
             tree.winner().filter(|winner| winner.deleted).map(|winner| winner.revision.clone())

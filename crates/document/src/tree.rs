@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{DocumentError, Revision};
 
-/// Above this many comparisons a merge looks its path up by hash.
+/// Above this many comparisons a merge looks its path up by hash; a short path is found sooner without.
 const COMPARISONS_MAX: usize = 4096;
+const SHORT_PATH: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
@@ -115,6 +116,18 @@ impl RevisionTree {
     /// The deleted leaves other than the winner, as CouchDB's `_deleted_conflicts`.
     pub fn deleted_conflicts(&self) -> impl Iterator<Item = Leaf<'_>> {
         self.leaves().skip(1).filter(|leaf| leaf.deleted)
+    }
+
+    /// How many leaves there are.
+    #[must_use]
+    pub fn leaf_count(&self) -> usize {
+        self.leaf_nodes().count()
+    }
+
+    /// All leaves, in no order, and whether each is the winner.
+    pub fn unordered_leaves(&self) -> impl Iterator<Item = (Leaf<'_>, bool)> {
+        let winner = self.winner().map(|winner| winner.revision);
+        self.leaf_nodes().map(move |node| (node.as_leaf(), winner == Some(&node.revision)))
     }
 
     fn leaf_nodes(&self) -> impl Iterator<Item = &Node> {
@@ -244,12 +257,22 @@ impl RevisionTree {
 
     /// Where each revision of the path is in the tree.
     fn find_all(&self, path: &[Revision]) -> Vec<Option<usize>> {
-        if path.len().saturating_mul(self.nodes.len()) <= COMPARISONS_MAX {
+        if path.len() <= SHORT_PATH || path.len().saturating_mul(self.nodes.len()) <= COMPARISONS_MAX {
             return path.iter().map(|revision| self.find(revision)).collect();
         }
         let places: HashMap<&Revision, usize> =
             self.nodes.iter().enumerate().map(|(index, node)| (&node.revision, index)).collect();
         path.iter().map(|revision| places.get(revision).copied()).collect()
+    }
+
+    /// The first revision of `path` that is a leaf.
+    #[must_use]
+    pub fn first_leaf<'p>(&self, path: &'p [Revision]) -> Option<&'p Revision> {
+        let is_leaf = |place: &Option<usize>| {
+            place.and_then(|place| self.nodes.get(place)).is_some_and(|node| node.leaf)
+        };
+        let mut known = path.iter().zip(self.find_all(path));
+        known.find(|(_, place)| is_leaf(place)).map(|(revision, _)| revision)
     }
 
     /// Makes `child` follow `parent`; `true` if that changed anything.
@@ -341,7 +364,7 @@ impl RevisionTree {
     /// Forgets all but the newest `limit` revisions of each branch (at least one). Leaves stay.
     pub fn stem(&mut self, limit: usize) {
         let limit = limit.max(1);
-        if self.nodes.len() <= limit {
+        if self.nodes.len() <= limit || self.generations() < limit as u64 {
             return;
         }
         // How many more revisions are kept from a node on; a walk stops where an earlier one kept as many.
@@ -358,8 +381,16 @@ impl RevisionTree {
         self.keep(&kept);
     }
 
+    /// How far the generations of the oldest and the newest revision lie apart.
+    fn generations(&self) -> u64 {
+        let mut generations = self.nodes.iter().map(|node| node.revision.generation());
+        let Some(first) = generations.next() else { return 0 };
+        let (low, high) = generations.fold((first, first), |(low, high), one| (low.min(one), high.max(one)));
+        high - low
+    }
+
     /// Forgets leaves, and their history as far as it is no other leaf's.
-    pub fn forget_leaves(&mut self, gone: &[Revision]) {
+    pub fn forget_leaves(&mut self, gone: &HashSet<Revision>) {
         let mut kept = vec![false; self.nodes.len()];
         for (index, _) in
             self.nodes.iter().enumerate().filter(|(_, node)| node.leaf && !gone.contains(&node.revision))

@@ -5,11 +5,12 @@
 //! for those who may read a leaf that is not deleted; where there is none the document is gone, and everybody learns
 //! that.
 
-use std::collections::{BTreeSet, HashSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Deref;
 
 use scrinium_document::{Revision, RevisionTree};
-use scrinium_store::{Family, Slice, Snapshot};
+use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
 
 use super::Access;
 use crate::database::Database;
@@ -73,7 +74,12 @@ pub(crate) struct ReadableHead<'a> {
     hidden: BTreeSet<Revision>,
     /// What leads to the leaves; only where some leaf is hidden.
     known: HashSet<Revision>,
+    /// Which of the leaves that may be read wins; made when records of a document with many leaves are read.
+    places: OnceCell<HashMap<&'a Revision, bool>>,
 }
+
+/// Revisions of fewer are found one by one.
+const FEW_REVISIONS: usize = 64;
 
 impl<'a> ReadableHead<'a> {
     fn new(head: &'a Head, hidden: BTreeSet<Revision>) -> Self {
@@ -81,7 +87,7 @@ impl<'a> ReadableHead<'a> {
         if !hidden.is_empty() {
             known = head.tree.leading_to(|leaf| !hidden.contains(leaf));
         }
-        Self { head, hidden, known }
+        Self { head, hidden, known, places: OnceCell::new() }
     }
 
     /// The leaves, the one that wins over the others first.
@@ -141,6 +147,18 @@ impl<'a> ReadableHead<'a> {
         self.leaves().next().map(|_| ReadableId(id))
     }
 
+    /// Whether a leaf wins over the others; `None` if it is no leaf, or may not be read.
+    fn is_winner(&self, revision: &Revision) -> Option<bool> {
+        let tree = &self.head.tree;
+        if tree.len() > FEW_REVISIONS {
+            let leaves = || tree.unordered_leaves().map(|(leaf, is_winner)| (leaf.revision, is_winner));
+            let shown = || leaves().filter(|(revision, _)| !self.hidden.contains(*revision)).collect();
+            return self.places.get_or_init(shown).get(revision).copied();
+        }
+        self.leaf(revision)?;
+        Some(tree.winner().is_some_and(|winner| winner.revision == revision))
+    }
+
     /// The record of a leaf; `None` if the revision is no leaf, or may not be read.
     pub(crate) fn record(
         &self,
@@ -149,10 +167,10 @@ impl<'a> ReadableHead<'a> {
         id: &str,
         revision: &Revision,
     ) -> Result<Option<Slice>> {
-        if self.hidden.contains(revision) {
-            return Ok(None);
+        match self.is_winner(revision) {
+            Some(is_winner) => database.leaf_record(snapshot, id, (revision, is_winner)).map(Some),
+            None => Ok(None),
         }
-        database.leaf_record(snapshot, id, self.head, revision)
     }
 
     pub(crate) const fn change_number(&self) -> u64 {
@@ -167,7 +185,7 @@ pub(crate) fn hidden_leaves(
 ) -> Result<BTreeSet<Revision>> {
     let mut hidden = BTreeSet::new();
     let (mut is_there, mut is_shown) = (false, false);
-    for leaf in tree.leaves() {
+    for (leaf, _) in tree.unordered_leaves() {
         let readable = may_read(leaf.revision)?;
         is_there |= !leaf.deleted;
         is_shown |= !leaf.deleted && readable;
@@ -177,12 +195,52 @@ pub(crate) fn hidden_leaves(
     }
     // A deleted leaf alone would tell that the others are there.
     if is_there && !is_shown {
-        hidden.extend(tree.leaves().map(|leaf| leaf.revision.clone()));
+        hidden.extend(tree.unordered_leaves().map(|(leaf, _)| leaf.revision.clone()));
     }
     Ok(hidden)
 }
 
+/// What is looked at of a document to say that it is not there, or not to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    AtWinner,
+    AtHead,
+}
+
 impl Access {
+    /// Looks at another document in the place of one that is not there, and forgets what it was. So it takes about as long to
+    /// find nothing as to find what `Readers` hide, and the time of an answer does not tell which it was.
+    pub(crate) fn look_past(&self, database: &Database, snapshot: &Snapshot, (id, looked): (&str, Looked)) {
+        if !self.reads_everything() {
+            // One that cannot be read is another one's concern.
+            drop(self.look_at_next(database, snapshot, (id, looked)));
+        }
+    }
+
+    fn look_at_next(
+        &self,
+        database: &Database,
+        snapshot: &Snapshot,
+        (id, looked): (&str, Looked),
+    ) -> Result<()> {
+        let number = database.number();
+        let (first, end) = keys::winner_range(number);
+        let wanted = keys::winner(number, id);
+        for from in [wanted.as_slice(), first.as_slice()] {
+            let range = KeyRange { from, to: Some(&end) };
+            let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
+            let Some((key, record)) = cursor.next()? else { continue };
+            let next = keys::id_of(key).ok_or_else(|| DatabaseError::damaged("document", id))?;
+            if looked == Looked::AtWinner {
+                self.may_read(database, next, &Leaf::decode(next, record)?)?;
+            } else if let Some(head) = database.head(snapshot, next)? {
+                self.readable_head(database, snapshot, next, &head)?;
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
     /// The leaf, if the person may read it: a winner, or one of a head that the person may read.
     pub(crate) fn readable<'a>(
         &self,
@@ -240,12 +298,98 @@ impl Access {
     ) -> Result<Option<ReadableId>> {
         if !self.reads_everything() {
             let stored = snapshot.get(Family::Scan, &keys::winner(database.number(), &id))?;
-            if let Some(stored) = stored
-                && !self.may_read(database, &id, &Leaf::decode(&id, &stored)?)?
-            {
-                return Ok(None);
+            match stored {
+                Some(stored) if !self.may_read(database, &id, &Leaf::decode(&id, &stored)?)? => {
+                    return Ok(None);
+                }
+                Some(_) => {}
+                None => self.look_past(database, snapshot, (&id, Looked::AtWinner)),
             }
         }
         Ok(Some(ReadableId(id)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+pub(crate) mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use scrinium_statistics::Registry;
+    use scrinium_store::{Store, StoreOptions};
+    use serde_json::json;
+
+    use super::*;
+    use crate::access::SERVER;
+    use crate::{
+        AccessList, DatabaseOptions, Databases, Edit, EditMode, Identity, InitialAccess, OpenRevisions,
+        ReadOptions, RowQuery,
+    };
+
+    thread_local! {
+        /// How many leaves this thread has held against somebody's names.
+        pub(crate) static LOOKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    const REVISION: &str = "1-00000000000000000000000000000001";
+
+    /// Every way to ask for one document.
+    fn ask(database: &Arc<Database>, way: usize, id: &str, access: &Access) -> Option<()> {
+        let conflicts = ReadOptions { conflicts: true, ..ReadOptions::default() };
+        let named = ReadOptions { revision: Some(REVISION.to_owned()), ..ReadOptions::default() };
+        let these = OpenRevisions::These(vec![REVISION.to_owned()]);
+        let wanted = [(id.to_owned(), vec![REVISION.to_owned()])];
+        let keys = Some(vec![json!(id)]);
+        match way {
+            0 => drop(database.read(id, &ReadOptions::default(), access)),
+            1 => drop(database.read(id, &conflicts, access)),
+            2 => drop(database.read(id, &named, access)),
+            3 => drop(database.open_revisions(id, &OpenRevisions::All, &conflicts, access)),
+            4 => drop(database.open_revisions(id, &these, &conflicts, access)),
+            5 => drop(database.open_revision_names(id, &OpenRevisions::All, access)),
+            6 => drop(database.open_attachment(id, "file", None, access)),
+            7 => drop(database.open_attachment(id, "file", Some(REVISION), access)),
+            8 => drop(database.revisions_difference(&wanted, access)),
+            9 | 10 => {
+                let query = RowQuery { keys, include_documents: way == 10, ..RowQuery::default() };
+                let mut rows = database.all_documents(query, access).unwrap();
+                while !rows.next_rows(9).unwrap().is_empty() {}
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    #[test]
+    fn what_is_hidden_is_looked_at_no_more_than_what_is_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
+        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+        let database = databases.create("db", &InitialAccess::Everybody).unwrap();
+        let list = AccessList::parse(&json!({"default": {"level": "reader"}})).unwrap();
+        database.set_access_list(Some(list)).unwrap();
+        let edit = |id: &str| {
+            let json = json!({"_id": id, "_rev": REVISION, "Readers": ["ada"]});
+            Edit { json: json.to_string().into(), ..Edit::default() }
+        };
+        let edits = ["b", "d", "f"].map(edit).into();
+        let stored = database.update(edits, EditMode::Replicated, &SERVER).unwrap().wait().unwrap();
+        stored.into_iter().for_each(|result| drop(result.unwrap()));
+        let bob = database.access(&Identity::new("bob", Vec::new())).unwrap();
+        let looks = |way: usize, id: &str| {
+            LOOKS.set(0);
+            ask(&database, way, id, &bob).map(|()| LOOKS.get())
+        };
+        let mut way = 0;
+        while let Some(hidden) = looks(way, "d") {
+            assert!(hidden > 0, "way {way} looks at what is hidden");
+            for missing in ["a", "c", "z"] {
+                assert_eq!(looks(way, missing), Some(hidden), "way {way}, document {missing}");
+            }
+            way += 1;
+        }
+        assert_eq!(way, 11);
+        store.close().unwrap();
     }
 }

@@ -7,7 +7,7 @@ use scrinium_store::{Direction, Family, KeyRange};
 
 use crate::access::readers::digests_of;
 use crate::database::Database;
-use crate::error::{DatabaseError, Result};
+use crate::error::Result;
 use crate::keys;
 use crate::leaf::Leaf;
 
@@ -38,13 +38,12 @@ impl Database {
         let snapshot = self.store().snapshot();
         let Some(head) = self.head(&snapshot, id)? else { return Ok(others) };
         let readers = digests_of(self, id, winner)?;
-        for leaf in head.tree.leaves() {
+        for (place, leaf) in head.tree.leaves().enumerate() {
             let revision = leaf.revision.to_string();
             if revision == winner.revision {
                 continue;
             }
-            let stored = self.leaf_record(&snapshot, id, &head, leaf.revision)?;
-            let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
+            let stored = self.leaf_record(&snapshot, id, (leaf.revision, place == 0))?;
             let is_told = match (digests_of(self, id, &Leaf::decode(id, &stored)?)?, &readers) {
                 (None, _) => true,
                 (Some(_), None) => false,

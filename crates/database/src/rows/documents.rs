@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Row, RowQuery};
 use crate::access::Access;
-use crate::access::readable::ReadableId;
+use crate::access::readable::{Looked, ReadableId};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
@@ -97,6 +97,13 @@ impl Source {
         match self.kind {
             Kind::All | Kind::Design => keys::id_of(key),
             Kind::Local => self.space.id_of(&self.database, key),
+        }
+    }
+
+    /// Finds that a document is not there, in the time that it takes to find that it is hidden.
+    fn look_past(&self, id: &str) {
+        if self.kind != Kind::Local {
+            self.access.look_past(&self.database, &self.snapshot, (id, Looked::AtWinner));
         }
     }
 
@@ -313,6 +320,9 @@ impl ListedRows {
                 Value::String(id) if id.starts_with(self.source.kind.prefix()) => {
                     let key = self.source.key(id);
                     let stored = self.source.snapshot.get(Family::Point, &key)?;
+                    if stored.is_none() {
+                        self.source.look_past(id);
+                    }
                     stored.map(|stored| self.source.row(id, &stored, true)).transpose()?.flatten()
                 }
                 _ => None,

@@ -1,6 +1,6 @@
 //! Whether the one who edits may replace what an edit replaces, wins over, or takes content from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use scrinium_document::Revision;
 
@@ -11,11 +11,20 @@ use crate::edit::{EditMode, Prepared};
 use crate::error::{DatabaseError, Result};
 use crate::leaf::{Leaf, StoredAttachment};
 
+/// What the one who edits may do with the leaves of a document, as far as it was looked at. All edits of an update come from
+/// one person.
+#[derive(Default)]
+pub(super) struct LeafRights {
+    readable: HashMap<Revision, bool>,
+    /// By what takes their place: something else, or a tombstone.
+    replaceable: [HashSet<Revision>; 2],
+}
+
 impl Transaction<'_> {
     /// Whether the one who edits may replace what the edit replaces. A replicated edit may win over any leaf, so that all
     /// of them count. What the one who edits may not read is, to them, another edit that was faster.
     pub(super) fn check_access(
-        &self,
+        &mut self,
         edit: &Prepared,
         before: &Before,
         parent: Option<&Revision>,
@@ -24,23 +33,49 @@ impl Transaction<'_> {
             return Ok(());
         }
         let replicated = self.mode == EditMode::Replicated;
+        if replicated && before.is_changed && self.may_replace_all(edit, before) {
+            return Ok(());
+        }
         let replaces = |leaf: &Revision| replicated || Some(leaf) == parent;
         let hidden = self.hidden_leaves(edit, before)?;
         let mut is_new = true;
-        for leaf in before.head.tree.leaves().filter(|leaf| replaces(leaf.revision)) {
+        for (place, leaf) in before.head.tree.leaves().enumerate() {
+            if !replaces(leaf.revision) {
+                continue;
+            }
             is_new = false;
             if hidden.contains(leaf.revision) {
                 return Err(if replicated { unwritable(&edit.id) } else { DatabaseError::Conflict });
             }
-            self.check_replaceable(edit, before, leaf.revision)?;
+            self.check_replaceable(edit, before, (leaf.revision, place == 0))?;
         }
         if is_new { edit.access.check_create(&edit.id) } else { Ok(()) }
+    }
+
+    /// Whether the one who edits may replace every leaf. What was found for earlier edits of the update is not asked again.
+    fn may_replace_all(&mut self, edit: &Prepared, before: &Before) -> bool {
+        let mut rights = self.rights.remove(&edit.id).unwrap_or_default();
+        let [others, tombstones] = &mut rights.replaceable;
+        let known = if edit.deleted { tombstones } else { others };
+        let mut all = true;
+        for (leaf, is_winner) in before.head.tree.unordered_leaves() {
+            if known.contains(leaf.revision) {
+                continue;
+            }
+            if self.check_replaceable(edit, before, (leaf.revision, is_winner)).is_err() {
+                all = false;
+                break;
+            }
+            known.insert(leaf.revision.clone());
+        }
+        self.rights.insert(edit.id.clone(), rights);
+        all
     }
 
     /// Whether the one who edits may have `winner` win from now on: an edit of a leaf that lost may win over one that it
     /// does not name.
     pub(super) fn check_win(
-        &self,
+        &mut self,
         edit: &Prepared,
         before: &Before,
         parent: Option<&Revision>,
@@ -51,28 +86,39 @@ impl Transaction<'_> {
         match old.filter(|_| is_another && !edit.access.is_everything()) {
             None => Ok(()),
             Some(old) if self.hidden_leaves(edit, before)?.contains(old) => Err(DatabaseError::Conflict),
-            Some(old) => self.check_replaceable(edit, before, old),
+            Some(old) => self.check_replaceable(edit, before, (old, true)),
         }
     }
 
-    fn check_replaceable(&self, edit: &Prepared, before: &Before, revision: &Revision) -> Result<()> {
-        let bytes = self.leaf(&edit.id, before, revision)?;
-        let bytes = bytes.ok_or_else(|| DatabaseError::damaged("revision", &edit.id))?;
+    fn check_replaceable(&self, edit: &Prepared, before: &Before, leaf: (&Revision, bool)) -> Result<()> {
+        let bytes = self.known_leaf(&edit.id, before, leaf)?;
         let leaf = Leaf::decode(&edit.id, &bytes)?;
         let leaf = edit.access.readable(self.database, &edit.id, leaf)?.ok_or(DatabaseError::Conflict)?;
         edit.access.check_edit(self.database, &leaf, edit.deleted)
     }
 
-    fn hidden_leaves(&self, edit: &Prepared, before: &Before) -> Result<BTreeSet<Revision>> {
+    fn hidden_leaves(&mut self, edit: &Prepared, before: &Before) -> Result<BTreeSet<Revision>> {
         if edit.access.reads_everything() {
             return Ok(BTreeSet::new());
         }
-        hidden_leaves(&before.head.tree, |revision| {
-            let bytes = self.leaf(&edit.id, before, revision)?;
-            let bytes = bytes.ok_or_else(|| DatabaseError::damaged("revision", &edit.id))?;
+        let winner = before.head.tree.winner().map(|winner| winner.revision);
+        let mut rights = self.rights.remove(&edit.id).unwrap_or_default();
+        let hidden = hidden_leaves(&before.head.tree, |revision| {
+            if let Some(known) = rights.readable.get(revision) {
+                return Ok(*known);
+            }
+            let bytes = self.known_leaf(&edit.id, before, (revision, Some(revision) == winner))?;
             let leaf = Leaf::decode(&edit.id, &bytes)?;
-            Ok(edit.access.readable(self.database, &edit.id, leaf)?.is_some())
-        })
+            let may_read = edit.access.readable(self.database, &edit.id, leaf)?.is_some();
+            if before.is_changed {
+                rights.readable.insert(revision.clone(), may_read);
+            }
+            Ok(may_read)
+        });
+        if before.is_changed {
+            self.rights.insert(edit.id.clone(), rights);
+        }
+        hidden
     }
 
     /// The attachments of a leaf that the edit may take over.
@@ -91,10 +137,9 @@ impl Transaction<'_> {
         before: &Before,
     ) -> Result<Vec<StoredAttachment>> {
         let mut attachments = Vec::new();
-        for leaf in before.head.tree.leaves() {
-            if let Some(bytes) = self.leaf(&edit.id, before, leaf.revision)? {
-                attachments.extend(self.attachments_of(edit, &bytes)?);
-            }
+        for (place, leaf) in before.head.tree.leaves().enumerate() {
+            let bytes = self.known_leaf(&edit.id, before, (leaf.revision, place == 0))?;
+            attachments.extend(self.attachments_of(edit, &bytes)?);
         }
         Ok(attachments)
     }

@@ -17,12 +17,36 @@ use crate::leaf::{Leaf, LeafParts, StoredAttachment};
 use crate::validation::replaced;
 use crate::writer::Pending;
 
+/// The most revisions of a document for each leaf that it may have; a database's limit (`_revs_limit`) is for each branch.
+const REVISIONS_OF_LEAF: usize = 20;
+
 /// A document as it stands before an edit.
 pub(super) struct Before {
     pub(super) head: Head,
     /// Leaves that were written since what the store shows, by revision.
     pub(super) leaves: BTreeMap<Revision, Bytes>,
     is_new: bool,
+    /// An earlier edit of the same update has changed it.
+    pub(super) is_changed: bool,
+}
+
+/// What an edit makes of a document's revisions.
+pub(super) struct TreeChange<'a> {
+    pub(super) tree: RevisionTree,
+    pub(super) created_ms: u64,
+    /// The new leaf, if there is one, and its record.
+    pub(super) leaf: Option<(Revision, Bytes)>,
+    /// Revisions that are no leaves any more, among others that were none.
+    pub(super) gone: &'a [Revision],
+}
+
+/// A document that one update changes again and again. It is written with the first edit and then once more, with the last:
+/// each time takes as long as the document has leaves.
+pub(super) struct Rewritten {
+    /// As it stands in the batch.
+    head: Head,
+    /// Contents of leaves that have come since.
+    contents: BTreeSet<Digest>,
 }
 
 /// Which revisions are leaves, and which of them wins.
@@ -65,12 +89,19 @@ impl Transaction<'_> {
         // A replicated edit may begin a document or continue one.
         let builds = (self.mode == EditMode::Interactive).then_some(edit.revision.is_some());
         edit.access.check_write(&edit.id, builds)?;
-        let before = self.before(&edit.id)?;
-        let parent = self.parent(&edit, &before)?;
-        self.check_access(&edit, &before, parent.as_ref())?;
-        self.check_validated(&edit, &before)?;
+        let id = edit.id.clone();
+        let mut before = self.take_before(&id)?;
+        let applied = self.apply_to(&mut edit, &beside, &mut before);
+        self.put_back(&id, before);
+        applied
+    }
+
+    fn apply_to(&mut self, edit: &mut Prepared, beside: &Beside, before: &mut Before) -> Result<Updated> {
+        let parent = self.parent(edit, before)?;
+        self.check_access(edit, before, parent.as_ref())?;
+        self.check_validated(edit, before)?;
         let parent_leaf = match &parent {
-            Some(parent) if edit.builds_on_leaf() => self.leaf(&edit.id, &before, parent)?,
+            Some(parent) if edit.builds_on_leaf() => self.leaf(&edit.id, before, parent)?,
             _ => None,
         };
         let no_fields = scrinium_document::FieldsBuf::default();
@@ -83,11 +114,11 @@ impl Transaction<'_> {
             EditMode::Interactive => parent.as_ref().map_or(0, Revision::generation).saturating_add(1),
             EditMode::Replicated => edit.revision.as_ref().map_or(1, Revision::generation),
         };
-        let attachments = self.attachments(&edit, &before, parent_leaf.as_ref(), generation)?;
+        let attachments = self.attachments(edit, before, parent_leaf.as_ref(), generation)?;
         let mut tree = before.head.tree.clone();
-        let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), fields, &attachments)?;
+        let (revision, grown) = self.grow(&mut tree, edit, parent.as_ref(), fields, &attachments)?;
         if self.mode == EditMode::Interactive {
-            self.check_win(&edit, &before, parent.as_ref(), tree.winner().map(|winner| winner.revision))?;
+            self.check_win(edit, before, parent.as_ref(), tree.winner().map(|winner| winner.revision))?;
         }
         let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
         self.check_changes(&edit.id, &beside.folders)?;
@@ -101,8 +132,9 @@ impl Transaction<'_> {
             return Err(refusal);
         }
         tree.stem(usize::try_from(self.header.revision_limit).unwrap_or(usize::MAX));
+        check_size(&before.head.tree, &tree, self.database.common.options().leaves_max)?;
         let created_ms = if before.is_new { self.now_ms } else { before.head.created_ms };
-        let mut leaves = before.leaves.clone();
+        let mut leaf = None;
         if grown == Grown::Leaf {
             self.restricts = self.restricts || restricts(fields)?;
             let parts = LeafParts {
@@ -113,12 +145,17 @@ impl Transaction<'_> {
                 attachments: &attachments,
                 fields,
             };
-            leaves.insert(revision.clone(), parts.encode().into());
-            self.keep_secret(&edit, tree.is_deleted());
-            self.keep_contents(edit.outside, edit.attachments);
+            leaf = Some((revision.clone(), parts.encode().into()));
+            self.keep_secret(edit, tree.is_deleted());
+            self.keep_contents(std::mem::take(&mut edit.outside), std::mem::take(&mut edit.attachments));
         }
-        self.write(&edit.id, &before, tree, created_ms, leaves)?;
-        self.follow(&edit.id, &before.head.tree, &beside);
+        let gone = if self.mode == EditMode::Replicated {
+            edit.path.get(1..).unwrap_or_default()
+        } else {
+            parent.as_slice()
+        };
+        self.write(&edit.id, before, TreeChange { tree, created_ms, leaf, gone })?;
+        self.follow(&edit.id, &before.head.tree, beside);
         Ok(updated)
     }
 
@@ -126,7 +163,7 @@ impl Transaction<'_> {
     /// again. What earlier edits of the update did does not count, as in CouchDB.
     fn check_validated(&mut self, edit: &Prepared, before: &Before) -> Result<()> {
         let Some(validated) = &edit.validated else { return Ok(()) };
-        let old = if !self.changed.contains_key(&edit.id) {
+        let old = if !before.is_changed {
             replaced(&before.head.tree, edit, self.mode)
         } else if let Some(pending) = self.writer.pending(&edit.id) {
             replaced(&pending.head.tree, edit, self.mode)
@@ -162,15 +199,25 @@ impl Transaction<'_> {
         }
     }
 
-    /// The document as the edits before this one leave it.
-    pub(super) fn before(&mut self, id: &str) -> Result<Before> {
-        if let Some(pending) = self.changed.get(id).or_else(|| self.writer.pending(id)) {
+    /// The document as the edits before this one leave it. What was taken is put back by [`Self::put_back`].
+    pub(super) fn take_before(&mut self, id: &str) -> Result<Before> {
+        if let Some(Pending { head, leaves }) = self.changed.remove(id) {
+            return Ok(Before { head, leaves, is_new: false, is_changed: true });
+        }
+        if let Some(pending) = self.writer.pending(id) {
             let Pending { head, leaves } = pending.clone();
-            return Ok(Before { head, leaves, is_new: false });
+            return Ok(Before { head, leaves, is_new: false, is_changed: false });
         }
         let head = self.foreseen.head(self.writer, id)?;
-        let is_new = head.is_none();
-        Ok(Before { head: head.unwrap_or_default(), leaves: BTreeMap::new(), is_new })
+        let (leaves, is_new) = (BTreeMap::new(), head.is_none());
+        Ok(Before { head: head.unwrap_or_default(), leaves, is_new, is_changed: false })
+    }
+
+    /// Puts back what was taken, unless an edit has put something else in its place.
+    pub(super) fn put_back(&mut self, id: &str, before: Before) {
+        if before.is_changed && !self.changed.contains_key(id) {
+            self.changed.insert(id.to_owned(), Pending { head: before.head, leaves: before.leaves });
+        }
     }
 
     /// The revision that an edit builds on: the one it names, or else the tombstone that it replaces.
@@ -235,7 +282,7 @@ impl Transaction<'_> {
             Some(bytes) => self.attachments_of(edit, bytes)?,
             None => Vec::new(),
         };
-        let mut attachments = Vec::new();
+        let (mut attachments, mut has_looked_everywhere) = (Vec::new(), false);
         if edit.fields.is_none() {
             let keeps = |attachment: &StoredAttachment| {
                 !edit.remove_attachments.contains(&attachment.name)
@@ -254,8 +301,9 @@ impl Transaction<'_> {
                     md5: content.md5(),
                 },
                 PreparedAttachment::Stub { name, digest, revpos } => {
-                    if self.mode == EditMode::Replicated && known.is_empty() {
+                    if self.mode == EditMode::Replicated && !has_looked_everywhere && known.is_empty() {
                         known = self.attachments_of_all_leaves(edit, before)?;
+                        has_looked_everywhere = true;
                     }
                     let same = |attachment: &&StoredAttachment| {
                         attachment.name == *name
@@ -290,15 +338,25 @@ impl Transaction<'_> {
         if tree.leaf(revision).is_none() {
             return Ok(None);
         }
+        let is_winner = tree.winner().is_some_and(|winner| winner.revision == revision);
+        self.known_leaf(id, before, (revision, is_winner)).map(Some)
+    }
+
+    /// The record of a leaf, of which is known whether it wins.
+    pub(super) fn known_leaf(
+        &self,
+        id: &str,
+        before: &Before,
+        (revision, is_winner): (&Revision, bool),
+    ) -> Result<Bytes> {
+        if let Some(bytes) = before.leaves.get(revision) {
+            return Ok(bytes.clone());
+        }
         let number = self.database.number();
-        let key = if tree.winner().is_some_and(|winner| winner.revision == revision) {
-            keys::winner(number, id)
-        } else {
-            keys::loser(number, id, revision)
-        };
+        let key = if is_winner { keys::winner(number, id) } else { keys::loser(number, id, revision) };
         let stored = self.database.store().get(Family::Scan, &key)?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
-        Ok(Some(Bytes::copy_from_slice(&stored)))
+        Ok(Bytes::copy_from_slice(&stored))
     }
 
     /// What only the server may see follows the document; a leaf that loses may be deleted while the document stays.
@@ -322,15 +380,64 @@ impl Transaction<'_> {
         }
     }
 
-    /// Puts everything that the edit changes into the batch.
-    pub(super) fn write(
-        &mut self,
-        id: &str,
-        before: &Before,
-        tree: RevisionTree,
-        created_ms: u64,
-        mut leaves: BTreeMap<Revision, Bytes>,
-    ) -> Result<()> {
+    /// Takes over what an edit changes: into the batch, or into its end where the document is in the batch already.
+    pub(super) fn write(&mut self, id: &str, before: &mut Before, change: TreeChange<'_>) -> Result<()> {
+        if before.is_changed {
+            return self.write_later(id, before, change);
+        }
+        let mut leaves = before.leaves.clone();
+        leaves.extend(change.leaf);
+        let head = Head {
+            change_number: self.header.change_number + 1,
+            created_ms: change.created_ms,
+            tree: change.tree,
+            ..Head::default()
+        };
+        self.put_document(id, before, Pending { head, leaves })?;
+        self.header.change_number += 1;
+        self.design_changed |= is_design(id);
+        Ok(())
+    }
+
+    fn write_later(&mut self, id: &str, before: &mut Before, change: TreeChange<'_>) -> Result<()> {
+        let record = change.leaf.as_ref().map(|(_, record)| Leaf::decode(id, record)?.contents(id));
+        let contents = record.transpose()?.unwrap_or_default();
+        let rewritten = self.rewritten.entry(id.to_owned());
+        let rewritten =
+            rewritten.or_insert_with(|| Rewritten { head: before.head.clone(), contents: BTreeSet::new() });
+        rewritten.contents.extend(contents);
+        let mut leaves = std::mem::take(&mut before.leaves);
+        for revision in change.gone {
+            leaves.remove(revision);
+        }
+        leaves.extend(change.leaf);
+        let change_number = self.next_change();
+        let (tree, created_ms) = (change.tree, change.created_ms);
+        let head = Head { change_number, created_ms, tree, ..Head::default() };
+        self.changed.insert(id.to_owned(), Pending { head, leaves });
+        Ok(())
+    }
+
+    /// Writes the documents that were changed again and again, as the last edit left them.
+    pub(super) fn write_rewritten(&mut self) -> Result<()> {
+        for (id, Rewritten { head, contents }) in std::mem::take(&mut self.rewritten) {
+            let Some(pending) = self.changed.remove(&id) else { continue };
+            let leaves = pending.leaves.clone();
+            let before = Before { head, leaves, is_new: false, is_changed: false };
+            self.put_document(&id, &before, pending)?;
+            let kept = self.changed.get(&id).map(|pending| pending.head.contents.as_slice());
+            let passing: Vec<Digest> = contents
+                .into_iter()
+                .filter(|digest| kept.is_none_or(|kept| kept.binary_search(digest).is_err()))
+                .collect();
+            passing.iter().for_each(|digest| self.let_collect(digest));
+        }
+        Ok(())
+    }
+
+    /// Puts a document into the batch as it is from now on.
+    fn put_document(&mut self, id: &str, before: &Before, pending: Pending) -> Result<()> {
+        let Pending { head: Head { change_number, created_ms, tree, .. }, mut leaves } = pending;
         let number = self.database.number();
         let old = Leaves::of(&before.head.tree);
         let new = Leaves::of(&tree);
@@ -338,7 +445,6 @@ impl Transaction<'_> {
         let (contents, external_bytes, leaf_bytes) = self.contents_of(id, before, &tree, &leaves)?;
         self.refer(id, &before.head.contents, &contents);
 
-        let change_number = self.header.change_number + 1;
         if before.head.change_number > 0 {
             self.batch.delete(Family::Churn, &keys::change(number, before.head.change_number));
         }
@@ -354,13 +460,11 @@ impl Transaction<'_> {
         let mut head = Head { change_number, created_ms, external_bytes, contents, tree, stored_bytes: 0 };
         self.batch.put(Family::Point, &keys::head(number, id), &head.encode_counting(others_bytes));
 
-        self.header.change_number = change_number;
         self.header.external_bytes =
             self.header.external_bytes.saturating_sub(before.head.external_bytes) + external_bytes;
         self.header.stored_bytes =
             self.header.stored_bytes.saturating_sub(before.head.stored_bytes) + head.stored_bytes;
         self.count(id, &old, &new);
-        self.design_changed |= is_design(id);
         self.changed.insert(id.to_owned(), Pending { head, leaves });
         Ok(())
     }
@@ -414,12 +518,13 @@ impl Transaction<'_> {
     ) -> Result<(Vec<Digest>, u64, u64)> {
         let mut contents = BTreeSet::new();
         let (mut external_bytes, mut leaf_bytes) = (0, 0);
+        let winner = before.head.tree.winner().map(|winner| winner.revision);
         for leaf in tree.leaves() {
             let record = match leaves.get(leaf.revision) {
-                Some(record) => Some(record.clone()),
-                None => self.leaf(id, before, leaf.revision)?,
+                Some(record) => record.clone(),
+                // It was a leaf before as well.
+                None => self.known_leaf(id, before, (leaf.revision, Some(leaf.revision) == winner))?,
             };
-            let record = record.ok_or_else(|| DatabaseError::damaged("leaf", id))?;
             leaf_bytes += (keys::winner(0, id).len() + record.len()) as u64;
             let leaf = Leaf::decode(id, &record)?;
             contents.extend(leaf.contents(id)?);
@@ -435,12 +540,17 @@ impl Transaction<'_> {
             self.batch.put(Family::Point, &keys::reference(digest, number, id), &[]);
         }
         for digest in old.iter().filter(|digest| new.binary_search(digest).is_err()) {
-            // Pinned until the batch is stored: else the collector, which still sees the reference,
-            // could remove the note that this batch writes.
-            self.pins.push(self.database.common.contents.pin(digest));
             self.batch.delete(Family::Point, &keys::reference(digest, number, id));
-            self.batch.put(Family::Point, &keys::collectable(digest), &[]);
+            self.let_collect(digest);
         }
+    }
+
+    /// Notes that the document does not refer to a content any more.
+    fn let_collect(&mut self, digest: &Digest) {
+        // Pinned until the batch is stored: else the collector, which still sees the reference,
+        // could remove the note that this batch writes.
+        self.pins.push(self.database.common.contents.pin(digest));
+        self.batch.put(Family::Point, &keys::collectable(digest), &[]);
     }
 
     fn count(&mut self, id: &str, old: &Leaves, new: &Leaves) {
@@ -460,6 +570,22 @@ impl Transaction<'_> {
             header.deleted_count += 1;
         }
     }
+}
+
+/// Holds what a document may have of leaves and revisions against an edit that brings more of them. What ends or goes on
+/// with a leaf is taken in any case.
+fn check_size(old: &RevisionTree, new: &RevisionTree, leaves_max: usize) -> Result<()> {
+    let revisions_max = leaves_max.saturating_mul(REVISIONS_OF_LEAF);
+    let reason = if new.leaf_count() > leaves_max.max(old.leaf_count()) {
+        format!("a document may have at most {leaves_max} leaf revisions")
+    } else if new.len() > revisions_max.max(old.len() + 1) {
+        format!("a document may have at most {revisions_max} revisions in all its branches")
+    } else {
+        return Ok(());
+    };
+    let reason =
+        format!("This conflict is not stored: {reason}. Purge some of them (`_purge`), then bring it again.");
+    Err(DatabaseError::Forbidden { reason })
 }
 
 fn invalid_revision() -> DatabaseError {

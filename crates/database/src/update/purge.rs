@@ -3,12 +3,13 @@
 //! Whatever follows the changes must find out that they are gone, so that a document of which nothing is left becomes a
 //! tombstone with a revision of its own, which compaction purges as others.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use scrinium_document::{FieldsBuf, Revision, RevisionTree, new_revision};
 use scrinium_store::Family;
 
-use super::document::Before;
+use super::document::{Before, TreeChange};
 use super::{MAX_EDITS, Transaction, check_number};
 use crate::database::Database;
 use crate::edit::Beside;
@@ -60,29 +61,31 @@ impl Database {
 
 impl Transaction<'_> {
     fn purge(&mut self, id: String, named: &[Revision]) -> Result<PurgedLeaves> {
-        let before = self.before(&id)?;
+        let mut before = self.take_before(&id)?;
+        let result = self.purge_taken(&id, named, &mut before);
+        self.put_back(&id, before);
+        Ok(PurgedLeaves { revisions: result?, id })
+    }
+
+    fn purge_taken(&mut self, id: &str, named: &[Revision], before: &mut Before) -> Result<Vec<String>> {
+        let named: HashSet<&Revision> = named.iter().collect();
         let leaves = before.head.tree.leaves().map(|leaf| leaf.revision.clone());
         let gone: Vec<Revision> = leaves.filter(|leaf| named.contains(leaf)).collect();
         let revisions = gone.iter().map(Revision::to_string).collect();
         if gone.is_empty() {
-            return Ok(PurgedLeaves { id, revisions });
+            return Ok(revisions);
         }
         let mut tree = before.head.tree.clone();
-        tree.forget_leaves(&gone);
-        let mut leaves = before.leaves.clone();
-        leaves.retain(|revision, _| !gone.contains(revision));
-        if tree.is_empty() {
-            let (revision, record) = self.bare_tombstone(&before, &mut tree)?;
-            leaves.insert(revision, record);
-        }
+        tree.forget_leaves(&gone.iter().cloned().collect());
+        let leaf = if tree.is_empty() { Some(self.bare_tombstone(before, &mut tree)?) } else { None };
         if tree.leaves().all(|leaf| leaf.deleted) {
             // Who has the id later is somebody else.
-            self.batch.delete(Family::Point, &keys::secret(self.database.number(), &id));
+            self.batch.delete(Family::Point, &keys::secret(self.database.number(), id));
         }
         let created_ms = before.head.created_ms;
-        self.write(&id, &before, tree, created_ms, leaves)?;
-        self.follow(&id, &before.head.tree, &Beside::default());
-        Ok(PurgedLeaves { id, revisions })
+        self.write(id, before, TreeChange { tree, created_ms, leaf, gone: &gone })?;
+        self.follow(id, &before.head.tree, &Beside::default());
+        Ok(revisions)
     }
 
     /// A tombstone that follows nothing.

@@ -21,6 +21,7 @@ mod clock;
 mod common;
 mod compact;
 mod compact_crash;
+mod conflicts;
 mod damaged;
 mod differential;
 mod documents;
