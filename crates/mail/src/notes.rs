@@ -17,7 +17,7 @@ impl Notes {
     }
 
     /// Adds what was found elsewhere behind these.
-    pub(crate) fn append(&mut self, others: Self) {
+    pub(crate) fn append(&mut self, others: &Self) {
         others.0.iter().for_each(|note| self.add(note));
     }
 

@@ -29,9 +29,9 @@ pub(super) struct TextScanner {
 /// Where the line belongs that came last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineBelongs {
-    ToText,
-    ToOpenFile,
-    ToClosedFile,
+    Text,
+    OpenFile,
+    ClosedFile,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl TextScanner {
             open: None,
             has_open_yenc: false,
             is_line_start: true,
-            line: LineBelongs::ToText,
+            line: LineBelongs::Text,
         }
     }
 
@@ -83,8 +83,8 @@ impl TextScanner {
     pub(super) fn line_end(&mut self, end: &[u8]) {
         self.is_line_start = true;
         match (self.line, &mut self.open) {
-            (LineBelongs::ToOpenFile, Some(open)) => push_some(&mut open.text, end, self.most_bytes),
-            (LineBelongs::ToClosedFile, _) => {}
+            (LineBelongs::OpenFile, Some(open)) => push_some(&mut open.text, end, self.most_bytes),
+            (LineBelongs::ClosedFile, _) => {}
             _ => push_some(&mut self.kept, end, self.most_bytes),
         }
     }
@@ -105,7 +105,7 @@ impl TextScanner {
             Some(LineOfFile::Stands(bytes)) => return self.take_up(line, bytes),
             Some(LineOfFile::Ends) => {
                 self.files.extend(self.open.take().map(|open| open.file));
-                self.line = LineBelongs::ToClosedFile;
+                self.line = LineBelongs::ClosedFile;
                 return;
             }
             Some(LineOfFile::IsNone) => self.give_up(),
@@ -117,12 +117,12 @@ impl TextScanner {
             self.open = Some(open);
             return self.take_up(line, 0);
         }
-        self.line = LineBelongs::ToText;
+        self.line = LineBelongs::Text;
         push_some(&mut self.kept, line, self.most_bytes);
     }
 
     fn continuation(&mut self, piece: &[u8]) {
-        if self.line == LineBelongs::ToClosedFile {
+        if self.line == LineBelongs::ClosedFile {
             return;
         }
         match self.open.as_ref().map(|open| open.form.piece(piece)) {
@@ -140,7 +140,7 @@ impl TextScanner {
         if let Some(open) = &mut self.open {
             open.file.bytes += bytes;
             push_some(&mut open.text, text, self.most_bytes);
-            self.line = LineBelongs::ToOpenFile;
+            self.line = LineBelongs::OpenFile;
         }
     }
 
@@ -148,7 +148,7 @@ impl TextScanner {
     fn give_up(&mut self) {
         if let Some(open) = self.open.take() {
             push_some(&mut self.kept, &open.text, self.most_bytes);
-            self.line = LineBelongs::ToText;
+            self.line = LineBelongs::Text;
         }
     }
 

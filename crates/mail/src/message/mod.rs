@@ -153,7 +153,7 @@ fn read<R: Read>(
     fields.insert(field::FORM.to_owned(), Value::from(crate::memo::MEMO_FORM));
     let mbox_line = beginning.mbox_line.as_deref();
     header::insert_header_fields(mbox_line, &header, options, &mut fields, &mut notes);
-    notes.append(body_notes);
+    notes.append(&body_notes);
     body.insert(&mut fields);
     Ok(ReadMessage { fields, start_bytes: beginning.start_bytes, notes })
 }
