@@ -13,7 +13,7 @@ fn read(mbox: &[u8]) -> Vec<String> {
     while let Some(item) = reader.next_message().unwrap() {
         match item {
             MboxItem::Message { source, .. } => {
-                messages.push(String::from_utf8(source.bytes().unwrap().to_vec()).unwrap())
+                messages.push(String::from_utf8(source.bytes().unwrap().to_vec()).unwrap());
             }
             MboxItem::FolderData { .. } => messages.push("folder data".to_owned()),
             MboxItem::TooLarge { .. } => panic!("there is no limit"),
