@@ -3,5 +3,6 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod compare;
+mod driver_row;
 mod pages;
 mod report;

@@ -1,7 +1,8 @@
 //! What a run's report looks like: data, table, page.
 
-use scrinium_lab_report::Machine;
 use scrinium_lab_report::run::{DriverRow, Report, Validity, csv, page, table};
+
+use crate::driver_row::driver_row;
 
 fn golden_path(name: &str) -> String {
     format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -80,22 +81,6 @@ fn a_server_elsewhere_has_no_process() {
     let page = page::page(&report).unwrap();
     assert_eq!(page.matches("<svg").count(), 3, "throughput, response, and the driver's CPU");
     assert!(table::text(&report).contains('\u{2013}'));
-}
-
-fn driver_row() -> DriverRow {
-    DriverRow {
-        name: "this process".to_owned(),
-        users: 10,
-        cpus: 2.0,
-        cpu_percent: 40.0,
-        machine_cpu_percent: 40.0,
-        lag_p99_ms: 3.0,
-        beat_p99_ms: 3.0,
-        cpu_wait_mean_ms: Some(0.1),
-        beside_server: true,
-        machine: Machine { cpus: 2, ..Machine::default() },
-        ..DriverRow::default()
-    }
 }
 
 /// Three runs of which the last is not valid and the first has missed an objective.

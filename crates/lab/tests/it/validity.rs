@@ -4,24 +4,12 @@ use std::time::Duration;
 
 use scrinium_lab::load::Cut;
 use scrinium_lab::report::validity::{Evidence, judge};
-use scrinium_lab_report::Machine;
 use scrinium_lab_report::run::DriverRow;
 
-fn driver_row() -> DriverRow {
-    DriverRow {
-        name: "this process".to_owned(),
-        users: 10,
-        cpus: 2.0,
-        cpu_percent: 40.0,
-        machine_cpu_percent: 40.0,
-        lag_p99_ms: 3.0,
-        beat_p99_ms: 3.0,
-        cpu_wait_mean_ms: Some(0.1),
-        beside_server: true,
-        machine: Machine { cpus: 2, ..Machine::default() },
-        ..DriverRow::default()
-    }
-}
+#[path = "../../../lab-report/tests/it/driver_row.rs"]
+mod driver_row;
+
+use driver_row::driver_row;
 
 fn evidence() -> Evidence {
     Evidence {

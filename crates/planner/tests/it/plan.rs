@@ -65,6 +65,7 @@ fn the_example_is_planned_as_before() {
     compare("plan.json", &(serde_json::to_string_pretty(&plan).unwrap() + "\n"));
     compare("calibration.txt", &calibration_text(&calibration, &model));
     let page = page(&plan, &calibration, &model).unwrap();
+    compare("plan.html", &page);
     assert_eq!(page.matches("<svg").count(), 2, "a chart of response and one of throughput");
     let outside =
         page.matches("src=").count() + page.matches("href=").count() + page.matches("@import").count();
