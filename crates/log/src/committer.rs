@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use scrinium_assertion::never;
 use scrinium_statistics::Registry;
 
+use crate::agree::Agree;
 use crate::apply::{Apply, ApplyAny, FailureEpoch};
 use crate::error::cause;
 use crate::frame::RECORD_OVERHEAD;
@@ -46,6 +47,8 @@ pub struct Committer {
     thread: Option<JoinHandle<()>>,
     archive: Option<Archive>,
     log_key: u64,
+    /// Servers agree on what is written, so nothing stays out of the log.
+    agrees: bool,
 }
 
 #[derive(Debug)]
@@ -109,6 +112,22 @@ enum Work {
 impl Committer {
     /// Starts the thread. If the system refuses one, the committer has failed from the start.
     pub fn start(log: Log, apply: impl Apply, statistics: &Registry) -> Self {
+        Self::start_with(log, Box::new(apply), None, statistics)
+    }
+
+    /// As [`Committer::start`], for a log on whose records several servers agree: each group is agreed on before it is written,
+    /// and no larger than that allows; nothing stays out of the log.
+    pub fn start_agreed(log: Log, apply: impl Apply, agree: impl Agree, statistics: &Registry) -> Self {
+        Self::start_with(log, Box::new(apply), Some(Box::new(agree)), statistics)
+    }
+
+    fn start_with(
+        log: Log,
+        apply: Box<dyn ApplyAny>,
+        agree: Option<Box<dyn Agree>>,
+        statistics: &Registry,
+    ) -> Self {
+        let agreed_bytes = agree.as_ref().map_or(usize::MAX, |agree| agree.group_bytes());
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             work: Condvar::new(),
@@ -117,12 +136,16 @@ impl Committer {
             failures: AtomicU64::new(0),
             lone_groups: AtomicU32::new(LONE_GROUPS),
             queue_bytes: log.options().queue_bytes,
-            group_bytes: GROUP_BYTES.min(log.options().largest_record_bytes()),
-            max_record_bytes: log.options().max_record_bytes,
+            group_bytes: GROUP_BYTES.min(log.options().largest_record_bytes()).min(agreed_bytes),
+            max_record_bytes: log
+                .options()
+                .max_record_bytes
+                .min(agreed_bytes.saturating_sub(RECORD_OVERHEAD)),
         });
         let measures = Measures::register(statistics, &log);
         let (archive, log_key) = (log.archive(), log.key());
-        let engine = Engine { shared: shared.clone(), log, apply: Box::new(apply), measures };
+        let agrees = agree.is_some();
+        let engine = Engine { shared: shared.clone(), log, apply, agree, measures };
         let engine = Arc::new(Mutex::new(Some(engine)));
         let run = {
             let (shared, engine) = (shared.clone(), engine.clone());
@@ -132,7 +155,7 @@ impl Committer {
         if let Err(error) = &thread {
             shared.fail(cause(format!("no thread for its commits: {error}")));
         }
-        Self { shared, engine, thread: thread.ok(), archive, log_key }
+        Self { shared, engine, thread: thread.ok(), archive, log_key, agrees }
     }
 
     /// The longest record that it takes, in bytes.
@@ -170,7 +193,21 @@ impl Committer {
     /// # Errors
     /// As [`Committer::submit_after`].
     pub fn submit_unlogged(&self, epoch: Option<FailureEpoch>, record: Bytes) -> Result<Commit, LogError> {
-        self.hand_over(record, Line::Unlogged, epoch)
+        let line = if self.agrees { Line::Logged } else { Line::Unlogged };
+        self.hand_over(record, line, epoch)
+    }
+
+    /// Writes records that were agreed on elsewhere, syncs and applies them as one group. The caller's thread does the work, once
+    /// what is being written is done.
+    ///
+    /// # Errors
+    /// [`LogError::Misplaced`], [`LogError::Full`] and its kin leave everything as it was; the others are final.
+    pub fn follow(&self, first: Sequence, records: &[Bytes]) -> Result<(), LogError> {
+        let mut engine = self.engine.lock();
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        engine.as_mut().ok_or(LogError::Stopped)?.follow(first, records)
     }
 
     /// It changes when records are refused or fail after they were taken. All that were taken before are answered
@@ -423,6 +460,8 @@ struct Engine {
     shared: Arc<Shared>,
     log: Log,
     apply: Box<dyn ApplyAny>,
+    /// `None`: this server alone decides.
+    agree: Option<Box<dyn Agree>>,
     measures: Measures,
 }
 
@@ -519,46 +558,83 @@ impl Engine {
         let lone_groups = self.shared.lone_groups.load(Ordering::Relaxed);
         let lone_groups = if records.len() == 1 { lone_groups.saturating_add(1) } else { 0 };
         self.shared.lone_groups.store(lone_groups, Ordering::Relaxed);
-        let answer = self.write(records);
-        match &answer {
-            Ok(_) => {}
-            Err(passing) if passing.may_pass() => self.shared.refuse_waiting(passing),
-            Err(error) => self.shared.fail(Arc::new(error.clone())),
-        }
+        let answer = self.agree_and_write(records);
+        self.note_failure(&answer);
         answer
     }
 
-    /// Appends, and where the system lacks handles for a moment, tries again before those who commit are refused.
-    fn append(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
-        let mut appended = self.log.append(records);
+    fn note_failure<T>(&self, answer: &Result<T, LogError>) {
+        match answer {
+            Ok(_) => {}
+            Err(passing) if passing.may_pass() => self.shared.refuse_waiting(passing),
+            // What waits has not been tried: it is not written, whatever becomes of this one.
+            Err(LogError::Unknown { cause }) => {
+                self.shared.refuse_waiting(&LogError::Refused { cause: cause.clone() });
+            }
+            Err(error) => self.shared.fail(Arc::new(error.clone())),
+        }
+    }
+
+    fn follow(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), LogError> {
+        let next = Sequence(self.log.last().0.saturating_add(1));
+        if first != next {
+            return Err(LogError::Misplaced { first, next });
+        }
+        let shared = self.shared.clone();
+        let _watch = Watch { shared: &shared, current: &[] };
+        let written = self.write(records);
+        self.note_failure(&written);
+        written.map(|_| ())
+    }
+
+    /// Without an agreement, all that this adds to a group is one look at it.
+    fn agree_and_write(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
+        if self.agree.is_none() {
+            return self.write(records);
+        }
+        // A full disk must be known before others have agreed.
+        let last = self.with_patience(records, Log::prepare)?;
+        let agree = self.agree.as_mut().ok_or_else(|| never!("an agreement stays"))?;
+        agree.agree(Sequence(last.0.saturating_add(1)), records)?;
+        // From here on the records are everybody's, and an error is no refusal any more.
+        self.write(records).map_err(|error| match error {
+            passing if passing.may_pass() => LogError::Failed { cause: Arc::new(passing) },
+            other => other,
+        })
+    }
+
+    /// A step that needs space or handles. Where the system lacks handles for a moment, it is tried again before those who
+    /// commit are refused; where the log has its largest size, it is emptied first.
+    fn with_patience(
+        &mut self,
+        records: &[Bytes],
+        step: fn(&mut Log, &[Bytes]) -> Result<Sequence, LogError>,
+    ) -> Result<Sequence, LogError> {
+        let mut done = step(&mut self.log, records);
         for _ in 0..SCARCE_TRIES {
-            if !matches!(appended, Err(LogError::Scarce { .. })) {
+            if !matches!(done, Err(LogError::Scarce { .. })) {
                 break;
             }
             std::thread::sleep(SCARCE_PAUSE);
-            appended = self.log.append(records);
+            done = step(&mut self.log, records);
         }
-        appended
+        let Err(LogError::AtLimit { dir, max_bytes, .. }) = done else { return done };
+        // Those who commit wait for it, rather than be refused.
+        self.measures.waited();
+        let settled = self.apply.make_durable();
+        let settled = settled.map_err(|cause| {
+            let reason = cause.to_string().into();
+            LogError::AtLimit { dir, max_bytes, reason }
+        })?;
+        let settled = Sequence(settled.0.saturating_add(1));
+        self.log.wait_for_archive(settled, ARCHIVE_WITHIN);
+        self.log.release_before(settled)?;
+        step(&mut self.log, records)
     }
 
     fn write(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
         let timer = self.measures.start_sync();
-        let last = match self.append(records) {
-            Err(LogError::AtLimit { dir, max_bytes, .. }) => {
-                // Those who commit wait for it, rather than be refused.
-                self.measures.waited();
-                let settled = self.apply.make_durable();
-                let settled = settled.map_err(|cause| {
-                    let reason = cause.to_string().into();
-                    LogError::AtLimit { dir, max_bytes, reason }
-                })?;
-                let settled = Sequence(settled.0.saturating_add(1));
-                self.log.wait_for_archive(settled, ARCHIVE_WITHIN);
-                self.log.release_before(settled)?;
-                self.log.append(records)?
-            }
-            appended => appended?,
-        };
+        let last = self.with_patience(records, Log::append)?;
         drop(timer);
         self.measures.group(records);
         self.shared.last_synced.store(last.0, Ordering::Release);

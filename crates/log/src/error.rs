@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use scrinium_assertion::Fault;
 
-use crate::Sequence;
+use crate::{NotAgreed, Sequence};
 
 /// What made the log stop. Every commit that is refused afterwards shares it.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
@@ -143,6 +143,28 @@ pub enum LogError {
         /// What is wrong.
         reason: String,
     },
+    /// The servers did not agree on the record. It is nowhere, and never will be.
+    #[error("the change was not agreed on: {cause}")]
+    Refused {
+        /// Why not.
+        #[source]
+        cause: Cause,
+    },
+    /// Nobody knows whether the servers agreed on the record. It may come, or not.
+    #[error("the change may or may not be stored: {cause}")]
+    Unknown {
+        /// Why.
+        #[source]
+        cause: Cause,
+    },
+    /// Records that were agreed on elsewhere do not follow those that are here. Nothing was written.
+    #[error("record {} is to be written next, not {}", next.0, first.0)]
+    Misplaced {
+        /// The first of the records.
+        first: Sequence,
+        /// The number that the next record gets.
+        next: Sequence,
+    },
     /// The committer was stopped.
     #[error("the transaction log was closed")]
     Stopped,
@@ -173,11 +195,20 @@ impl LogError {
     /// Whether nothing was written, and the same may go well later.
     #[must_use]
     pub const fn may_pass(&self) -> bool {
-        matches!(self, Self::Full { .. } | Self::AtLimit { .. } | Self::Scarce { .. })
+        matches!(self, Self::Full { .. } | Self::AtLimit { .. } | Self::Scarce { .. } | Self::Refused { .. })
     }
 
     pub(crate) fn io(action: &'static str, file: &Path, source: io::Error) -> Self {
         Self::Io { action, file: file.to_owned(), source: Arc::new(source) }
+    }
+}
+
+impl From<NotAgreed> for LogError {
+    fn from(error: NotAgreed) -> Self {
+        match error {
+            NotAgreed::Refused(cause) => Self::Refused { cause },
+            NotAgreed::Unknown(cause) => Self::Unknown { cause },
+        }
     }
 }
 

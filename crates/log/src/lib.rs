@@ -19,11 +19,16 @@
 //! 4. A failed write or sync is never repeated; the log takes nothing more until it is reopened. A full
 //!    disk is no failure: extents are made whole before they are used, so nothing can be lost by it.
 //!
+//! Where several servers [agree](Agree) on records, a group is agreed on first, then written, synced, applied and answered; a
+//! [`Chain`] of digests over all records shows whether two logs are the same.
+//!
 //! `FORMAT.md` next to this crate's sources describes every byte on disk.
 
+mod agree;
 mod apply;
 mod archive;
 mod buffer;
+mod chain;
 mod committer;
 mod control;
 mod error;
@@ -41,9 +46,11 @@ pub mod system;
 mod walk;
 mod writer;
 
+pub use agree::{Agree, NotAgreed};
 pub use apply::{Apply, FailureEpoch};
 pub use archive::folder::{ArchivedGroup, ArchivedGroups, ArchivedLog, Segment, mark_break};
 pub use archive::{Archive, ArchiveStatus};
+pub use chain::Chain;
 pub use committer::Committer;
 pub use control::format_of;
 pub use error::{Cause, LogError};

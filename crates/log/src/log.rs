@@ -17,7 +17,7 @@ use crate::keeper::{Keeper, Release};
 use crate::recovery::{self, Live, Opened};
 use crate::system::{OperatingSystem, System};
 use crate::writer::Writer;
-use crate::{Cause, LogError, LogOptions, Reader};
+use crate::{Cause, Chain, LogError, LogOptions, Reader};
 
 /// Its lock keeps a second process out of the directory.
 pub(crate) const LOCK: &str = "log.lock";
@@ -147,6 +147,29 @@ impl Log {
         let dir = self.options.dir.clone();
         let format = (self.key, self.extent_bytes);
         Ok(Reader::new(self.system.clone(), dir, format, extents, from.0, self.next))
+    }
+
+    /// The chain, which ends somewhere, brought forward over all records that are here after it.
+    ///
+    /// # Errors
+    /// As [`Log::read_from`]: the record after the chain's last must be here, or be the next.
+    pub fn extend_chain(&self, chain: Chain) -> Result<Chain, LogError> {
+        let records = self.read_from(chain.next())?;
+        records.into_iter().try_fold(chain, |chain, record| Ok(chain.with(&record?.bytes)))
+    }
+
+    /// Makes room for a group, so that appending it next cannot fail for want of space. Answers the number of the last record
+    /// there is.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub(crate) fn prepare(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
+        self.check_failure()?;
+        self.check_size(records)?;
+        let frame_bytes = frame::frame_bytes(frame::payload_bytes(records) as u64);
+        let room = self.make_room(frame_bytes);
+        self.full = matches!(room, Err(LogError::Full { .. } | LogError::AtLimit { .. }));
+        room.map(|()| self.last())
     }
 
     /// Appends records as one group: one frame, one sync. Answers the number of the last. No records: nothing

@@ -213,6 +213,9 @@ impl From<LogError> for StoreError {
             LogError::Io { .. }
             | LogError::NotHeld { .. }
             | LogError::Options { .. }
+            | LogError::Refused { .. }
+            | LogError::Unknown { .. }
+            | LogError::Misplaced { .. }
             | LogError::Archive { .. } => Self::Log(error),
         }
     }

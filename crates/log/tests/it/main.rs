@@ -8,9 +8,11 @@
     reason = "a test fails by panicking"
 )]
 
+mod agree;
 mod any_bytes;
 mod archive;
 mod bounds;
+mod chain;
 mod committer;
 mod common;
 mod damage;
