@@ -4,7 +4,7 @@ use scrinium_lab_report::Machine;
 use scrinium_lab_report::run::DriverRow;
 
 /// A driver that is well within every limit.
-pub fn driver_row() -> DriverRow {
+pub(super) fn driver_row() -> DriverRow {
     DriverRow {
         name: "this process".to_owned(),
         users: 10,
