@@ -278,7 +278,11 @@ fn seen_of(database: &Arc<Database>) -> Value {
                 ReadOptions { revisions: true, conflicts: true, attachments: true, ..ReadOptions::default() };
             let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options, &SERVER).unwrap();
             let json = |leaf| match leaf {
-                OpenRevision::Found(document) => shortened(parse(Some(&document.json.filled().unwrap()))),
+                OpenRevision::Found(leaf) => {
+                    let options = ReadOptions { revision: Some(leaf.revision), ..options.clone() };
+                    let document = database.read(&change.id, &options, &SERVER).unwrap();
+                    shortened(parse(Some(&document.json.filled().unwrap())))
+                }
                 OpenRevision::Missing(revision) => json!(revision),
             };
             let leaves: Vec<Value> = leaves.into_iter().map(json).collect();
