@@ -101,6 +101,7 @@ impl Resolver {
         let mut waiting: Vec<(String, Option<Arc<Group>>)> =
             written.iter().rev().map(|name| (name.clone(), None)).collect();
         while let Some((name, group)) = waiting.pop() {
+            // A person, a name that nobody has, or a group that was visited already: nothing stands within.
             let Some(inner) = walk.visit(&name, group.as_deref()) else { continue };
             waiting.extend(inner.members.iter().rev().map(|name| (name.clone(), Some(Arc::clone(&inner)))));
         }

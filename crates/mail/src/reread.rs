@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_assertion::never;
 use scrinium_database::{
     Access, AttachmentReader, Database, DatabaseError, Edit, EditMode, ReadOptions, RowQuery, Update,
 };
@@ -115,6 +116,7 @@ fn reread_page(
     loop {
         let some = rows.next_rows(ROWS_AT_ONCE)?;
         let Some(id) = some.last().and_then(|row| row.id.clone()) else { return Ok(last) };
+        // A document that is damaged comes without its fields; a fixup tells of it.
         let documents: Vec<Map<String, Value>> =
             some.iter().filter_map(|row| serde_json::from_str(row.document.as_deref()?).ok()).collect();
         reread_documents(database, documents, report)?;
@@ -198,7 +200,10 @@ fn is_of_one_memo(error: &DatabaseError) -> bool {
 
 fn read_document(database: &Arc<Database>, id: &str) -> Result<Option<Map<String, Value>>, DatabaseError> {
     match database.read(id, &ReadOptions::default(), &REREAD) {
-        Ok(found) => Ok(serde_json::from_str(&found.json).ok()),
+        Ok(found) => match found.json.to_object() {
+            Some(document) => Ok(Some(document)),
+            None => Err(never!("a document that is stored is an object", "{id}").into()),
+        },
         Err(DatabaseError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }

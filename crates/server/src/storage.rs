@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_assertion::never;
 use scrinium_backup::RESTORING;
 use scrinium_clock::Clock;
 use scrinium_contents::AttachmentOptions;
@@ -234,7 +235,7 @@ fn make_own_archive(settings: &Settings) -> Result<(), String> {
     ))
 }
 
-/// Threads for work on databases. Each of them holds some memory for what it did last, next to the budget.
+/// Threads for work on databases. Each of them holds some memory for what it did last, outside the budget.
 pub(crate) fn pool_threads(settings: &Settings) -> usize {
     const BUDGET_OF_ONE: u64 = 8 << 20;
     const MIN: usize = 4;
@@ -250,7 +251,11 @@ fn log_favor(settings: &Settings) -> LogFavor {
     match settings.log.favor.as_str() {
         "runtime" => LogFavor::Runtime,
         "restart" => LogFavor::Restart,
-        _ => LogFavor::Standard,
+        "standard" => LogFavor::Standard,
+        other => {
+            never!("log.favor is one of its options", "{other}");
+            LogFavor::Standard
+        }
     }
 }
 
@@ -270,7 +275,11 @@ pub(crate) fn common_options(settings: &Settings, dir: &Path) -> StoreOptions {
     options.log_style = match settings.log.style.as_str() {
         "off" => LogStyle::Off,
         "archive" => LogStyle::Archive,
-        _ => LogStyle::Circular,
+        "circular" => LogStyle::Circular,
+        other => {
+            never!("log.style is one of its options", "{other}");
+            LogStyle::Circular
+        }
     };
     options.log_favor = log_favor(settings);
     options.log_max_bytes = (settings.log.max_size > 0).then_some(settings.log.max_size);

@@ -17,6 +17,7 @@ impl Sequences {
         let path = folder.join(".mh_sequences");
         let is_short =
             std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_BYTES);
+        // One that cannot be read, or is no text, says no more than none.
         is_short.then(|| std::fs::read_to_string(&path).ok().map(|text| Self::read(&text))).flatten()
     }
 

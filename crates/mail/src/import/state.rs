@@ -1,4 +1,4 @@
-//! What a mail program kept of a message next to its text: whether it was read, answered, flagged or deleted, and labels.
+//! What a mail program kept of a message besides its text: whether it was read, answered, flagged or deleted, and labels.
 
 use std::borrow::Cow;
 
@@ -176,6 +176,7 @@ fn of_mozilla_status(value: &str, state: &mut MessageState) {
 }
 
 fn bits(value: &str) -> u32 {
+    // Somebody else's field of this name says nothing.
     u32::from_str_radix(value.trim(), 16).unwrap_or_default()
 }
 

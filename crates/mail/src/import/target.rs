@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::importer::PIECE_BYTES;
 use super::{ImportTarget, ImportedMemo, MessageSource, Position, RefusedMessage, StoredBatch};
 use crate::inbox::into_folder;
+use crate::memo::field;
 use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
 
 /// Who imports mail into a mail file.
@@ -31,6 +32,8 @@ impl MailDatabase {
     }
 
     fn edit_of(&self, memo: ImportedMemo) -> Result<Edit, DatabaseError> {
+        let (size, length) = (memo.fields.get(field::SIZE).and_then(Value::as_u64), memo.source.len());
+        always!(size == Some(length), "a memo tells the length of its message", "{size:?} of {length}")?;
         let source = self.attachment_of(&memo.source)?;
         Ok(Edit {
             id: Some(memo.id),
@@ -89,6 +92,8 @@ impl ImportTarget for MailDatabase {
 
     fn position(&self) -> Result<Option<Position>, String> {
         match self.database.read_local(&self.checkpoint_id, &IMPORT) {
+            // What cannot be understood, an older release may have written: the import begins at the beginning, and what
+            // it has brought is there already.
             Ok(document) => {
                 Ok(serde_json::from_str(&document.json).ok().and_then(|value| read_position(&value)))
             }
@@ -135,7 +140,11 @@ impl ImportTarget for MailDatabase {
                 Err(error) => return Err(error.to_string()),
             }
         }
-        let checkpoint = write_position(position).to_string();
+        let checkpoint = write_position(position);
+        let is_read_back = read_position(&checkpoint).as_ref() == Some(position);
+        always!(is_read_back, "a position is read as it was written", "{}", position.path.display())
+            .map_err(|fault| fault.to_string())?;
+        let checkpoint = checkpoint.to_string();
         let written =
             self.database.write_local(&self.checkpoint_id, checkpoint.as_bytes(), false, None, &IMPORT);
         written.and_then(Update::wait).map_err(|error| error.to_string())?;

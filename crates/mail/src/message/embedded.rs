@@ -1,4 +1,4 @@
-//! Files inside of text, as they were sent before MIME and next to it: uuencode, its form in base64, and yEnc.
+//! Files inside of text, as they were sent before MIME and alongside it: uuencode, its form in base64, and yEnc.
 
 use super::decode::base64_value;
 use super::leaf::push_some;

@@ -1,7 +1,7 @@
 //! An RFC 5322 message becomes the fields of a memo.
 //!
 //! Nothing is ever refused: whatever the bytes are, a memo comes out, and what was damaged or missing is said
-//! in its field `$ParseNotes`. The source itself is kept next to the memo, byte for byte, by the one who calls.
+//! in its field `$ParseNotes`. The source itself is kept with the memo, byte for byte, by the one who calls.
 //!
 //! A message is read line by line, once, with at most a few megabytes of it in memory: a header, the beginning of each
 //! text, and of what is listed as a file nothing but its length.

@@ -49,6 +49,7 @@ pub(super) fn failure_memo(
     failures: &[Failure],
     clock: &Clock,
 ) -> Value {
+    // A memo need not have a subject, a text or a date.
     let subject = memo.get(field::SUBJECT).and_then(Value::as_str).unwrap_or_default();
     let first = failures.first().map_or("", |failure| &failure.reason);
     let listed = || failures.iter().take(MOST_REASONS);

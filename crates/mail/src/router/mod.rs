@@ -117,6 +117,7 @@ impl RouterStatistics {
         });
         let (boxes, not_waiting) = (mailboxes.to_vec(), Arc::clone(&dead));
         registry.gauge("Mail.Waiting", move || {
+            // One that cannot be read now counts as empty: a gauge has no way to fail.
             let held = boxes.iter().filter_map(|mailbox| mailbox.info().ok()).map(|info| info.document_count);
             as_number(held.sum::<u64>().saturating_sub(not_waiting.load(Ordering::Relaxed)))
         });
@@ -260,6 +261,7 @@ impl Router {
         let mut edits: Vec<Vec<Edit>> = self.mailboxes.iter().map(|_| Vec::new()).collect();
         let mut places: Vec<Vec<usize>> = edits.iter().map(|_| Vec::new()).collect();
         for (place, (taken, ending)) in endings.iter().enumerate() {
+            // A memo that needs no edit has no result.
             let Some(edit) = edit_of(taken, ending) else { continue };
             let mailbox = taken.memo.mailbox;
             let (Some(edits), Some(places)) = (edits.get_mut(mailbox), places.get_mut(mailbox)) else {

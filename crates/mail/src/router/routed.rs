@@ -65,6 +65,7 @@ impl<'m> Routed<'m> {
     pub(super) fn of(memo: &'m Waiting, state: RoutedState, elapsed: Duration) -> Self {
         Self {
             id: &memo.id,
+            // Empty where the memo says neither.
             from: failure::sender_of(&memo.memo).unwrap_or_default(),
             message_id: memo.memo.get(field::MESSAGE_ID).and_then(Value::as_str).unwrap_or_default(),
             state,

@@ -115,7 +115,19 @@ impl Followed {
                 if change.deleted || change.id.starts_with("_design/") {
                     continue;
                 }
-                let Some(document) = change.document else { continue };
+                let Some(document) = change.document else {
+                    return Err(never!(
+                        "changes that were asked for with documents have them",
+                        "{}",
+                        change.id
+                    )
+                    .into());
+                };
+                // A document that is damaged comes as null.
+                let Some(memo) = document.to_object() else {
+                    self.tell_unreadable(&change.id);
+                    continue;
+                };
                 *most_bytes = most_bytes.saturating_sub(document.len());
                 let retry = Retry {
                     change_number: change.change_number,
@@ -123,7 +135,7 @@ impl Followed {
                     attempts: 0,
                     due: self.clock.instant(),
                 };
-                self.take(mailbox, change.id, document.to_object(), retry, round);
+                self.take(mailbox, change.id, memo, retry, round);
             }
         }
         Ok(())
@@ -152,27 +164,37 @@ impl Followed {
                 Ok(document) => {
                     self.retries.remove(&id);
                     *most_bytes = most_bytes.saturating_sub(document.json.len());
-                    self.take(mailbox, id, document.json.to_object(), retry, round);
+                    let Some(memo) = document.json.to_object() else {
+                        return Err(never!("a document that is stored is an object", "{id}").into());
+                    };
+                    self.take(mailbox, id, memo, retry, round);
                 }
                 Err(DatabaseError::NotFound { .. }) => drop(self.retries.remove(&id)),
+                // It holds up no other memo.
+                Err(DatabaseError::Damaged { .. }) => {
+                    self.retries.remove(&id);
+                    self.tell_unreadable(&id);
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
+    /// A memo that is damaged stays in its mail.box until a fixup has mended it, which the feed tells.
+    fn tell_unreadable(&self, id: &str) {
+        let mailbox = self.database.name();
+        tracing::error!(mailbox, memo = id, "a memo is damaged and is not delivered: load fixup {mailbox}");
+    }
+
     fn take(
         &mut self,
         mailbox: usize,
         id: String,
-        memo: Option<Map<String, Value>>,
+        memo: Map<String, Value>,
         retry: Retry,
         round: &mut Vec<Waiting>,
     ) {
-        let Some(memo) = memo else {
-            never!("a document that is stored is an object", "{id}");
-            return;
-        };
         match memo.get(field::STATE).and_then(Value::as_str) {
             Some(DEAD) => drop(self.dead.insert(id)),
             // The administrator's next edit of it comes by the feed.

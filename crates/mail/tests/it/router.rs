@@ -9,6 +9,7 @@ use scrinium_clock::Clock;
 use scrinium_database::{Access, DatabaseOptions, ReadOptions, RowQuery};
 use scrinium_directory::{Directory, Found, NameLookup};
 use scrinium_mail::{DepositError, MemoError, Round, Routed, RouterOptions};
+use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Map, Value, json};
 
 /// Tests and measurements may do everything.
@@ -306,4 +307,42 @@ async fn the_task_routes_what_comes_and_stops() {
     handle.stop().await;
     assert_eq!(server.documents("mail/ada").len(), 40);
     assert_eq!(server.documents("mail/bob").len(), 40);
+}
+
+/// Cuts off each record of `family` that has `mark` in it.
+fn harm_records(server: &Server, mark: &str) -> usize {
+    let snapshot = server.store.snapshot();
+    let mut batch = Batch::new();
+    let mut harmed = 0;
+    for family in [Family::Point, Family::Scan, Family::Churn] {
+        let mut cursor = snapshot.cursor(family, KeyRange::ALL, Direction::Forward);
+        while let Some((key, value)) = cursor.next().unwrap() {
+            if value.windows(mark.len()).any(|window| window == mark.as_bytes()) {
+                batch.put(family, key, value.get(..2).unwrap_or_default());
+                harmed += 1;
+            }
+        }
+    }
+    server.store.commit(batch).unwrap();
+    harmed
+}
+
+#[test]
+fn a_damaged_memo_holds_up_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path(), &["ada", "bob"]);
+    for text in ["the first", "to be harmed", "the last"] {
+        server.deposit(json!({"Form": "Memo", "From": "ada", "SendTo": "bob", "Subject": text}));
+    }
+    assert_eq!(harm_records(&server, "to be harmed"), 1);
+    let mut router = server.router();
+    server.route_all(&mut router);
+    let mut subjects: Vec<Value> =
+        server.documents("mail/bob").into_iter().map(|memo| memo["Subject"].clone()).collect();
+    subjects.sort_by_key(Value::to_string);
+    assert_eq!(subjects, ["the first", "the last"]);
+    // It stays where it is, and later memos pass it.
+    server.deposit(json!({"Form": "Memo", "From": "ada", "SendTo": "bob", "Subject": "one more"}));
+    server.route_all(&mut router);
+    assert_eq!(server.documents("mail/bob").len(), 3);
 }
