@@ -4,7 +4,7 @@
 pub(crate) const BLOCK: usize = 4096;
 
 /// How much is read and written at once. Anyone who syncs meanwhile waits for a piece or two: with 2 MB a backup is no faster on
-/// a server at rest, faster next to people at work, and holds them up for longer (`make bench NAME=backup`).
+/// a server at rest, faster with people at work, and holds them up for longer (`make bench NAME=backup`).
 pub(crate) const PIECE_BYTES: usize = 512 << 10;
 
 /// One piece of a file.

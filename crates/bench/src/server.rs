@@ -238,7 +238,7 @@ impl Discussion {
         discussion
     }
 
-    /// Makes a database without documents; those that come will each have a text of this many bytes next to the rest.
+    /// Makes a database without documents; those that come will each have a text of this many bytes besides the rest.
     ///
     /// # Panics
     /// If the server refuses it.

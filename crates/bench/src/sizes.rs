@@ -1,4 +1,4 @@
-//! An operation at several places, in rounds that alternate between them: what it costs at a size, next to what it costs at
+//! An operation at several places, in rounds that alternate between them: what it costs at a size, compared with what it costs at
 //! another one.
 
 #![allow(clippy::indexing_slicing, reason = "a benchmark stops at the first error")]

@@ -44,7 +44,7 @@ pub struct Leaf<'a> {
 pub enum Merged {
     /// The path's newest revision is a new leaf: the first, or one that follows what was a leaf.
     NewLeaf,
-    /// The path's newest revision is a new leaf next to those that were there.
+    /// The path's newest revision is a new leaf besides those that were there.
     NewBranch,
     /// The newest revision was known, but the older part of the path was not, or ties known branches together:
     /// the tree changed and must be stored, there is no new body.

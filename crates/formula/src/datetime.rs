@@ -141,8 +141,8 @@ impl DateTime {
     }
 
     /// How two times relate for an operator. What one of them lacks is left out of the comparison: a date
-    /// next to a moment compares the days, a time of day next to a moment the times of day. None where
-    /// nothing is left: a date next to a time of day. A range comes where it starts, and then where it ends; alongside
+    /// with a moment compares the days, a time of day with a moment the times of day. None where
+    /// nothing is left: a date with a time of day. A range comes where it starts, and then where it ends; alongside
     /// it, anything else is a range that ends where it starts.
     pub(crate) fn compare(self, other: Self, zone: &TimeZone) -> Option<Ordering> {
         match (self, other) {

@@ -1,4 +1,4 @@
-//! Durable document updates through HTTP, next to durable commits of the store alone.
+//! Durable document updates through HTTP, compared with durable commits of the store alone.
 //!
 //! A client reads nothing: it PUTs the next revision of one of its documents (1 KB) and waits for the
 //! answer, which comes when the update is synced. The store's side commits what the `commit` benchmark

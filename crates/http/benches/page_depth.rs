@@ -143,7 +143,7 @@ fn chosen() -> impl Iterator<Item = (&'static str, Operation)> {
     CASES.into_iter().filter(move |(case, _)| case.contains(&word))
 }
 
-/// The same operations where a tenth of the data fits into memory, next to `ample`, where everything does.
+/// The same operations where a tenth of the data fits into memory, compared with `ample`, where everything does.
 fn compare_budgets(ample: &Place, ample_served: &Served) {
     let data = ample.database.info().unwrap().sizes.file_bytes + ample.database.derived_bytes();
     let budget_bytes = (data / 10).max(LEAST_BYTES);

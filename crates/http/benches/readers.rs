@@ -1,4 +1,4 @@
-//! A view of documents with readers: what pages cost somebody who may read one document in 10,000, next to what they
+//! A view of documents with readers: what pages cost somebody who may read one document in 10,000, compared with what they
 //! cost an administrator.
 //!
 //! One client over HTTP; rounds alternate between the people. `SCRINIUM_SIZES=100000` for another number of documents.

@@ -313,7 +313,7 @@ impl RequestBody {
         self.cover_beside(bytes, 0).await
     }
 
-    /// As [`Self::cover`], with bytes of contents that are held next to those of the body.
+    /// As [`Self::cover`], with bytes of contents that are held besides those of the body.
     async fn cover_beside(&mut self, bytes: usize, contents: usize) -> Result<()> {
         if bytes > self.most_bytes {
             return Err(self.too_large());

@@ -177,7 +177,7 @@ impl Manner {
     }
 
     fn edit(&self, document: BroughtDocument) -> Edit {
-        // A request may bring design documents next to others; they are in no folder.
+        // A request may bring design documents among others; they are in no folder.
         let is_in_folders = !self.folders.is_empty() && !is_design(&document.json);
         Edit {
             json: document.json,

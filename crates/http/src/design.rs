@@ -1,4 +1,4 @@
-//! What design documents offer next to their views.
+//! What design documents offer besides their views.
 
 use http::{Method, Response, StatusCode};
 use scrinium_database::NO_LOCAL_ATTACHMENTS;

@@ -231,7 +231,7 @@ fn freshness(name: &str, value: &str) -> Result<Freshness> {
     }
 }
 
-/// What to say of a document next to its fields.
+/// What to say of a document besides its fields.
 pub(crate) fn read_options(query: &Query) -> Result<ReadOptions> {
     let meta = query.is_true("meta");
     Ok(ReadOptions {

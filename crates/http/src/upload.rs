@@ -52,7 +52,7 @@ impl Inlet {
         Ok(())
     }
 
-    /// All has arrived. A content that may go to a store of objects is sent there, next to the worker pool, so that
+    /// All has arrived. A content that may go to a store of objects is sent there, outside the worker pool, so that
     /// nobody else waits for that store.
     pub(crate) async fn settle(&mut self) -> Result<()> {
         if !self.sink.as_ref().is_some_and(Sink::may_leave) {

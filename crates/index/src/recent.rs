@@ -20,7 +20,7 @@ use crate::format::{CHUNKS, Layout, STATE, key_range, read_varint, write_varint}
 use crate::node::Row;
 use crate::tree::Tree;
 
-/// Packs that are kept, at most: what opening an index reads next to its records is bounded by it. With few, a chunk of a
+/// Packs that are kept, at most: what opening an index reads besides its records is bounded by it. With few, a chunk of a
 /// large index that is changed here and there would seldom be in a later one.
 const PACKS_MAX: u64 = 65_536;
 /// Packs go when they hold more chunks than this, and more than [`CHANGES_OF_CHUNK`] times as many as there are.

@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub(crate) const NO_FILES: u8 = 1;
 pub(crate) const NO_CALLS: u8 = 2;
 
-/// Address space next to what the program has when it starts and its engine's memory: requests, answers, and what the
+/// Address space besides what the program has when it starts and its engine's memory: requests, answers, and what the
 /// allocator keeps.
 const ROOM_BYTES: u64 = 64 << 20;
 
@@ -57,7 +57,7 @@ fn limit(resource: Resource, value: u64) -> rustix::io::Result<()> {
     setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
 }
 
-/// The engine's memory, next to what the program is itself. A document and its answer are at most as large as that memory.
+/// The engine's memory, besides what the program is itself. A document and its answer are at most as large as that memory.
 fn limit_memory(memory_bytes: usize) -> rustix::io::Result<()> {
     let page_bytes = rustix::param::page_size() as u64;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

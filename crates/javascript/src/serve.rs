@@ -16,7 +16,7 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 256 << 20;
 const ANSWER_BYTES: usize = 4 << 20;
 const ANSWER_US: u64 = 1_000_000;
 
-/// Processor time of one request next to its limit, and how often that may be used: to say what was thrown, and while what
+/// Processor time of one request beyond its limit, and how often that may be used: to say what was thrown, and while what
 /// cannot be interrupted is under way.
 const EXTRA_S: u64 = 4;
 const EXTRA_CALLS: u64 = 2;

@@ -1,4 +1,4 @@
-//! The commands for mail and calendars, of protocols next to documents.
+//! The commands for mail and calendars, of protocols other than HTTP.
 
 use crate::arguments::Arguments;
 use crate::command::{Command, MessageSize, Sending};

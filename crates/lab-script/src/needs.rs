@@ -1,4 +1,4 @@
-//! What has to be there before a script is run, next to the users' mail databases.
+//! What has to be there before a script is run, besides the users' mail databases.
 
 use crate::Script;
 use crate::command::{Command, UserText};
@@ -21,7 +21,7 @@ pub struct Needs {
     pub address_book: bool,
     /// Folders of mail databases other than the inbox.
     pub folders: Vec<UserText>,
-    /// Views next to the inbox, as the script writes them.
+    /// Views other than the inbox, as the script writes them.
     pub views: Vec<UserText>,
     pub databases: Vec<SharedDatabase>,
     /// Commands that only Scrinium has, with their lines.

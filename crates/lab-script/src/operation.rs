@@ -261,7 +261,7 @@ impl Operation {
         }
     }
 
-    /// The name under which Domino's server counts such a transaction; for protocols next to documents, the protocol and
+    /// The name under which Domino's server counts such a transaction; for protocols other than HTTP, the protocol and
     /// what it calls it.
     #[allow(clippy::too_many_lines, reason = "one line an operation")]
     #[must_use]

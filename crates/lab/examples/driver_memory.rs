@@ -1,4 +1,4 @@
-//! How much memory and CPU a driver takes for this many users, each with a connection that stays open where the protocol has
+//! How much memory and CPU a driver takes for a number of users, each with a connection that stays open where the protocol has
 //! such: `cargo run --release -p scrinium-lab --example driver_memory -- [users] [seconds] [http|imap|imaps|smtp]`.
 //!
 //! The server in memory is another process, so that only the driver is measured. Users do something every ten seconds or

@@ -204,7 +204,7 @@ pub struct LoadArguments {
     #[arg(long)]
     pub skip_prepare: bool,
 
-    /// A probe next to the users.
+    /// A probe alongside the users.
     #[command(flatten)]
     pub probe: ProbeBesideArguments,
     /// Divide the users among this many processes of this machine

@@ -12,7 +12,7 @@
 //! - [`remote`] lets several processes drive one run;
 //! - [`report`] judges a run and makes the report of it, which crate `scrinium-lab-report` shows;
 //! - [`experiment`] runs many loads on servers that it starts, one setting changed at a time;
-//! - [`probe`] is one end user next to all others.
+//! - [`probe`] is one end user among all others.
 //!
 //! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
 

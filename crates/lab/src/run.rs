@@ -125,7 +125,7 @@ async fn run_once(
     Ok((report, stopped))
 }
 
-/// As whom a probe works next to the users.
+/// As whom a probe works alongside the users.
 fn account<'a>(arguments: &'a LoadArguments, plan: &Plan) -> Account<'a> {
     let first = plan.people().into_iter().next();
     Account {

@@ -34,7 +34,7 @@ const ARCHIVE_WITHIN: Duration = Duration::from_secs(30);
 const SCARCE_TRIES: u32 = 10;
 const SCARCE_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a waiting record costs next to its bytes, so that empty ones cannot pile up without bound.
+/// What a waiting record costs besides its bytes, so that empty ones cannot pile up without bound.
 const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
 
 /// Owns a [`Log`] on its thread and joins all waiting records into one write and one sync.

@@ -35,7 +35,7 @@ pub struct LogOptions {
     pub dir: PathBuf,
     /// Size of an extent in bytes, a multiple of 4,096. A log keeps the size that it was made with.
     pub extent_bytes: u64,
-    /// How many released extents are kept for reuse, next to the one that is made ready; more are deleted.
+    /// How many released extents are kept for reuse, besides the one that is made ready; more are deleted.
     pub spare_extents: usize,
     /// Whether writes go past the page cache.
     pub direct_io: DirectIo,

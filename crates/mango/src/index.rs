@@ -28,7 +28,7 @@ pub struct IndexDefinition {
     fields: Vec<SortField>,
     filter: Option<Filter>,
     partitioned: Option<bool>,
-    /// As the client sent it, which the design document keeps next to the normal form.
+    /// As the client sent it, which the design document keeps with the normal form.
     sent: Value,
 }
 

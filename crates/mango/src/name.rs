@@ -19,7 +19,7 @@ const LIST: u8 = 108;
 const BINARY: u8 = 109;
 const SMALL_BIG: u8 = 110;
 
-/// What of the request makes the name, next to the definition.
+/// What of the request makes the name, besides the definition.
 pub(crate) struct Named<'a> {
     pub(crate) design: Option<&'a str>,
     pub(crate) name: Option<&'a str>,

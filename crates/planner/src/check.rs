@@ -106,7 +106,7 @@ pub fn cell(calibration: &Calibration, forecast: &Forecast, hold_s: f64) -> Opti
 }
 
 impl Check {
-    /// The forecast next to what was measured; `None` where nothing was.
+    /// The forecast and what was measured; `None` where nothing was.
     #[must_use]
     pub fn of(
         calibration: &Calibration,

@@ -1,4 +1,4 @@
-//! Seven views of a discussion database next to PostgreSQL with seven equivalent indexes over `jsonb`.
+//! Seven views of a discussion database compared with PostgreSQL with seven equivalent indexes over `jsonb`.
 //!
 //! Both hold the same documents on the same disk, as safe (every commit is synced) and with as much memory. Ours is
 //! asked over HTTP on loopback, PostgreSQL over its socket by pgbench: Debian's own client, which costs the least and

@@ -2,7 +2,7 @@
 //!
 //! The device is measured in the same rounds by `dd` past the page cache: reading, writing, and copying one large file
 //! on it, which is what a backup on the same device does. Eight clients read pages and update documents over HTTP, at a
-//! part of the rate that they reach without think times; `dd` copies next to them too, since what they do is taken from the
+//! part of the rate that they reach without think times; `dd` copies at the same time too, since what they do is taken from the
 //! device as well. Asked for: 70 % of the sequential speed, p99 at most twice as high, and an incremental backup in
 //! proportion to what changed.
 //! `cargo bench -p scrinium-server --bench backup`; `SCRINIUM_GIGABYTES=10` for another size, `SCRINIUM_RATE=100MB` for

@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files of the process next to those of stores and connections: the log, ports, pipes, a backup, and files that are open
+/// Files of the process besides those of stores and connections: the log, ports, pipes, a backup, and files that are open
 /// for a moment.
 const RESERVE: u64 = 64;
 

@@ -96,7 +96,7 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
     }
 }
 
-/// Removes objects that no document needs, next to everything else, which waits for no other store.
+/// Removes objects that no document needs, at the same time as everything else, which waits for no other store.
 fn remove_objects(databases: Databases, shutdown: Shutdown) -> JoinHandle<()> {
     tokio::spawn(async move {
         let removed = tokio::task::spawn_blocking(move || {
@@ -107,7 +107,7 @@ fn remove_objects(databases: Databases, shutdown: Shutdown) -> JoinHandle<()> {
     })
 }
 
-/// Compacts next to everything else; the server ends it by stopping its tasks.
+/// Compacts at the same time as everything else; the server ends it by stopping its tasks.
 fn compact(databases: Databases, due: Due) {
     tokio::spawn(async move {
         report(tokio::task::spawn_blocking(move || due.work(&databases)).await);

@@ -218,7 +218,7 @@ impl Tasks {
 
     /// The running tasks as CouchDB's `GET /_active_tasks` answers: an array of objects with `type`,
     /// `database`, `changes_done`, `total_changes`, `progress` (percent), `started_on` and `updated_on`
-    /// (seconds since 1970), next to the details. `pid` is the number that the console knows it by; `eta_seconds` is
+    /// (seconds since 1970), besides the details. `pid` is the number that the console knows it by; `eta_seconds` is
     /// the time to the end where that is known, and `paused` is there while it has to wait.
     #[must_use]
     pub fn active_tasks(&self) -> Value {

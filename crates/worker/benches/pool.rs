@@ -1,4 +1,4 @@
-//! What it costs to run a short job on a thread: the worker pool next to Tokio's blocking pool with the
+//! What it costs to run a short job on a thread: the worker pool compared with Tokio's blocking pool with the
 //! same two limits as semaphores, in one run.
 //!
 //! Prints one JSON object a line to standard output.

@@ -1,8 +1,8 @@
 //! Bounded threads for database work, and the admission limit in front of them.
 //!
 //! Sockets are served by a few asynchronous threads that must never wait for a disk. Whatever reads or
-//! writes a database is handed to a [`WorkerPool`]: at most this many transactions are admitted at once
-//! (Domino's SERVER_MAX_CONCURRENT_TRANS), of which at most this many run on a thread at once
+//! writes a database is handed to a [`WorkerPool`]: a limited number of transactions is admitted at once
+//! (Domino's SERVER_MAX_CONCURRENT_TRANS), of which fewer run on a thread at once
 //! (SERVER_POOL_TASKS). A transaction that waits for the log's sync is admitted but holds no thread, so
 //! the first limit is the larger one. Those who find no room wait in line, for a bounded time in a
 //! bounded queue, and past that are told [`WorkerError::Busy`], so that a server under too much load

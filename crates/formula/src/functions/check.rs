@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[native(
     ],
 )];
 
-/// What compiling costs in steps, next to those for each byte.
+/// What compiling costs in steps, besides those for each byte.
 const STEPS: usize = 5000;
 const STEPS_PER_BYTE: usize = 4;
 

@@ -70,7 +70,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// What looking for a zone's rules costs next to its text, in steps.
+/// What looking for a zone's rules costs besides its text, in steps.
 const ZONE_STEPS: usize = 50;
 
 /// When summer time begins, or ends.

@@ -1,4 +1,4 @@
-//! Operators on lists, next to a naive model of them.
+//! Operators on lists, held against a naive model of them.
 
 use crate::support::{Document, check, error_of};
 use proptest::prelude::*;

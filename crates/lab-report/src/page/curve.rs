@@ -22,7 +22,7 @@ pub enum Marks {
     None,
     /// On each line.
     All,
-    /// Only on the first this many lines, whose points are not joined: what was measured, next to what a law says.
+    /// Only on so few of the first lines, whose points are not joined: what was measured, next to what a law says.
     First(usize),
 }
 

@@ -31,7 +31,7 @@ pub struct Report {
     pub deliveries: Option<Deliveries>,
     pub findings: Vec<String>,
     pub seconds: Vec<SecondRow>,
-    /// One more user, next to those of the load; where there was one.
+    /// One more user, besides those of the load; where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbePart>,
     /// The processes that simulated the users.
@@ -203,7 +203,7 @@ pub struct DriverRow {
     /// Whether the server runs on the same machine.
     pub beside_server: bool,
     pub machine: Machine,
-    /// Its clock next to the controller's: by how much that may be wrong, and by how much it had moved at the
+    /// Its clock compared with the controller's: by how much that may be wrong, and by how much it had moved at the
     /// end. `None` in the controller's own process.
     pub clock_uncertainty_ms: Option<f64>,
     pub clock_drift_ms: Option<f64>,

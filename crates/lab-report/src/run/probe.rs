@@ -1,4 +1,4 @@
-//! What a probe saw next to the users of a run.
+//! What a probe saw alongside the users of a run.
 
 use super::model::Report;
 use super::parts::{Phase, ProbePart, Subject};
@@ -16,7 +16,7 @@ impl Report {
         hold.map_or((0.0, 0.0), |phase| (phase.from_s, phase.to_s))
     }
 
-    /// Adds what a probe saw next to the users.
+    /// Adds what a probe saw alongside the users.
     pub fn add_probe(&mut self, probe: ProbePart) {
         self.findings.extend(findings(&probe));
         self.probe = Some(probe);

@@ -1,4 +1,4 @@
-//! The workloads: what they do next to what was published, what is printed and read again, and what is captured.
+//! The workloads: what they do compared with what was published, what is printed and read again, and what is captured.
 
 use proptest::prelude::*;
 use scrinium_lab_script::{COMMANDS, Command, Estimate, Script, Support, Variables, Workload, capture};

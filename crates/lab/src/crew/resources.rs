@@ -1,11 +1,11 @@
-//! What this many users need of the machine that simulates them, looked at before anything is sent.
+//! What the users need of the machine that simulates them, looked at before anything is sent.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::LabError;
 use crate::monitor::memory_allowed_bytes;
 
-/// Files that the driver needs next to the users' connections.
+/// Files that the driver needs besides the users' connections.
 const OTHER_FILES: u64 = 128;
 
 /// Memory of one user with its connection, and of the driver without users. Measured by the example

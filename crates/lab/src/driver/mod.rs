@@ -194,7 +194,7 @@ pub trait Driver: Send + Sync + 'static {
         filling: Filling,
     ) -> impl Future<Output = Result<Prepared, Failure>> + Send;
 
-    /// Makes what a script needs next to mail databases, for all users together.
+    /// Makes what a script needs besides mail databases, for all users together.
     ///
     /// # Errors
     /// [`FailureKind::Missing`] too, where the server has not what a command of the script asks for.
@@ -309,7 +309,7 @@ pub trait Session: Groupware {
     /// and in a database, it stays.
     fn close_idle(&mut self) {}
 
-    /// What the user can speak next to documents.
+    /// What the user can speak besides HTTP.
     fn protocols(&mut self) -> Option<&mut Protocols> {
         None
     }

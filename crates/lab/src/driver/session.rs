@@ -28,7 +28,7 @@ pub(super) enum DocumentsSession {
     None,
 }
 
-/// What a user can speak next to documents.
+/// What a user can speak besides HTTP.
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Protocols {
     pub sender: Option<SmtpSender>,

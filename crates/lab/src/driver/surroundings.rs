@@ -1,4 +1,4 @@
-//! Makes what a script needs next to the users' mail databases: shared databases, views, folders, an address book.
+//! Makes what a script needs besides the users' mail databases: shared databases, views, folders, an address book.
 
 use http::Method;
 use scrinium_lab_script::Needs;
@@ -110,7 +110,7 @@ impl HttpDriver {
         self.make_own_views(connection, name, views).await
     }
 
-    /// Puts the views into the design document of the laboratory, next to those that it has.
+    /// Puts the views into the design document of the laboratory, besides those that it has.
     async fn make_own_views(
         &self,
         connection: &mut Connection,

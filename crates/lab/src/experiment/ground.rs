@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Where version 2 of control groups is, by itself or next to version 1.
+/// Where version 2 of control groups is, by itself or with version 1.
 const HIERARCHIES: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 /// A removed process leaves its group a moment later.

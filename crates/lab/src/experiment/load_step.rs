@@ -69,7 +69,7 @@ impl Place<'_> {
         slug(&[self.step.to_owned()])
     }
 
-    /// Users at work, and others next to them.
+    /// Users at work, and others alongside them.
     pub(super) async fn load(&self, load: &Load) -> Result<Loaded, ExperimentError> {
         match &load.search {
             None => {

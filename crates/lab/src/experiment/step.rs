@@ -43,7 +43,7 @@ pub enum StepAction {
     Pause(Scalar),
 }
 
-/// A step as it is written: the one member next to its name says what it does.
+/// A step as it is written: the one member besides its name says what it does.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepMembers {
@@ -242,7 +242,7 @@ pub struct Load {
     /// In the closed model: users think after each answer.
     #[serde(default)]
     pub closed: Option<Scalar>,
-    /// A probe next to the users.
+    /// A probe alongside the users.
     #[serde(default)]
     pub probe: Option<ProbeStep>,
     /// Others at work meanwhile, who are not measured; none where their `users` are 0.

@@ -1,4 +1,4 @@
-//! What the server counts of itself, read next to the run.
+//! What the server counts of itself, read during the run.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -23,7 +23,7 @@ pub struct DriverData {
     /// How late its timers woke users, and its heart beat.
     pub lag: TimesSummary,
     pub beat: TimesSummary,
-    /// Its clock next to this process's: at the beginning and at the end.
+    /// Its clock compared with this process's: at the beginning and at the end.
     pub clocks: Option<(ClockReading, ClockReading)>,
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where control groups are mounted: version 2, next to version 1, and version 1's controllers.
+/// Where control groups are mounted: version 2, with version 1, and version 1's controllers.
 const UNIFIED: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const CPU_V1: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
 const MEMORY_V1: &str = "/sys/fs/cgroup/memory";

@@ -1,4 +1,4 @@
-//! A probe next to a load run: a process of its own, whose points come onto the run's time axis.
+//! A probe alongside a load run: a process of its own, whose points come onto the run's time axis.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;

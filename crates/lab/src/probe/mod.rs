@@ -1,4 +1,4 @@
-//! `lab probe`: one end user next to all others, in a process of his own.
+//! `lab probe`: one end user among all others, in a process of his own.
 //!
 //! At fixed times he opens a shared database and a view, reads a page of entries and a document, and writes one; and
 //! he sends a message to himself and waits until he can read it. So a server is seen as people see it, also one in

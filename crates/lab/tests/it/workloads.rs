@@ -1,4 +1,4 @@
-//! The workloads, run: what a run counts next to what was expected.
+//! The workloads, run: what a run counts compared with what was expected.
 
 use std::time::Duration;
 

@@ -285,7 +285,7 @@ configuration! {
         operation_log_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
     }
 
-    /// The encrypted HTTP port, next to the other one: the same limits, with separate switches.
+    /// The encrypted HTTP port, besides the other one: the same limits, with separate switches.
     https as HttpsSettings {
         /// Where the encrypted port listens, such as `0.0.0.0:6984`. Empty: there is none.
         listen: Addresses { at_least: 0 } = "", File, domino "SSL port number";

@@ -11,7 +11,7 @@ use super::Reply;
 use super::log::transaction_log;
 use super::table::{grouped, number, spoken};
 
-/// What there is to say of the server as a whole, next to its statistics.
+/// What there is to say of the server as a whole, besides its statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerReport {
     /// The server's name.

@@ -16,7 +16,7 @@ use crate::messages::text_of;
 /// What this folder says itself is not recorded: it may be that nothing can be.
 const OWN_TARGET: &str = "scrinium_server::log_database";
 
-/// The fields of an event next to its text have this many bytes together, at most.
+/// The fields of an event, without its text, have at most this many bytes together.
 const FIELDS_BYTES_MAX: usize = 1500;
 
 /// Records events.

@@ -310,7 +310,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Begins to remove what is old, next to everything else, when it is time and the last removal has ended.
+    /// Begins to remove what is old, in the background, when it is time and the last removal has ended.
     fn begin_removal(&mut self) {
         if self.clock.instant() < self.remove_at
             || self.removal.as_ref().is_some_and(|removal| !removal.thread.is_finished())

@@ -92,7 +92,7 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
         assert!(from.contains("bob@acme.example"), "{from}");
         assert!(row["doc"]["Sender"].is_null() && row["doc"]["Readers"].is_null(), "{row}");
     }
-    // Who writes for ada is named next to her, once her mail database lets them write into it.
+    // Who writes for ada is named with her, once her mail database lets them write into it.
     ask(&server, "bob", "POST", "/mail.box", &memo(json!({"From": "ada@acme.example"}))).expect(403);
     let mut list = ask(&server, "ada", "GET", "/mail%2Fada/_acl", &Value::Null).expect(200).value();
     list["entries"].as_array_mut().unwrap().push(json!({"name": "bob", "level": "author"}));

@@ -181,7 +181,7 @@ pub fn command(folder: &Path) -> Command {
     command
 }
 
-/// Settings of servers and of what is run next to them, as in the environment.
+/// Settings of servers and of what is run alongside them, as in the environment.
 pub type Settings = Vec<(&'static str, String)>;
 
 /// A small store, and what else is set.
@@ -195,7 +195,7 @@ pub fn start_with(folder: &Path, settings: &Settings) -> Server {
     Server::start(folder, &settings)
 }
 
-/// The command line next to the server of `folder`, which listens at `listen` if it runs.
+/// A command line alongside the server of `folder`, which listens at `listen` if it runs.
 pub fn beside(
     folder: &Path,
     settings: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
