@@ -256,8 +256,10 @@ fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
             let again = run(&["restore", &repository, "--into", &into]);
             let told = String::from_utf8_lossy(&again.stderr).into_owned();
             assert!(!again.status.success() && told.contains("remove everything in it"), "{told}");
-        } else {
-            assert!(ended || !data.join("store").exists(), "a store, and no mark");
+        } else if !ended && data.join("store").exists() {
+            // The kill came between the removal of the mark, which is the last step, and the end of the command.
+            let server = start(&other, folder);
+            assert_eq!(count(&mut server.client(), "mail%2Fada"), 501, "a store without a mark is whole");
         }
         drop(std::fs::remove_dir_all(&data));
     }
