@@ -14,10 +14,10 @@ use crate::{AccountOptions, Holder, HolderLimits, Network};
 /// Counts what clients hold. Clones are the same accounts.
 #[derive(Clone)]
 pub struct Accounts {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<AccountTable>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct AccountTable {
     pub(crate) options: AccountOptions,
     pub(crate) book: Mutex<Book>,
     /// Told whenever a connection has gone.
@@ -49,7 +49,7 @@ impl Accounts {
     pub fn new(options: AccountOptions) -> Self {
         let guesses = Guesses::new(&options.guesses, options.clock.clone());
         let book = Mutex::new(Book::default());
-        let shared = Shared { options, book, freed: Notify::new(), guesses, registry: Arc::default() };
+        let shared = AccountTable { options, book, freed: Notify::new(), guesses, registry: Arc::default() };
         Self { shared: Arc::new(shared) }
     }
 

@@ -44,7 +44,7 @@ struct Part {
 }
 
 /// What became of looking for an object.
-enum Found {
+enum ObjectFinding {
     There,
     Lost(Option<String>),
 }
@@ -131,7 +131,7 @@ fn look_at(
     (objects, deep): (&Objects, bool),
     progress: &dyn Progress,
 ) -> Result<(), BackupError> {
-    let mut found: HashMap<Print, Found> = HashMap::new();
+    let mut found: HashMap<Print, ObjectFinding> = HashMap::new();
     let mut reasons = 0;
     for backup in backups {
         let mut survey = Survey::new(objects, deep);
@@ -141,11 +141,11 @@ fn look_at(
                 let problem = survey.look(needed)?;
                 progress.advance(needed.stored.stored_bytes);
                 reasons += usize::from(problem.is_some());
-                let known = |problem| Found::Lost(Some(problem).filter(|_| reasons <= REASONS_MAX));
-                entry.insert(problem.map_or(Found::There, known));
+                let known = |problem| ObjectFinding::Lost(Some(problem).filter(|_| reasons <= REASONS_MAX));
+                entry.insert(problem.map_or(ObjectFinding::There, known));
             }
             looked.objects += 1;
-            if let Some(Found::Lost(reason)) = found.get(&print) {
+            if let Some(ObjectFinding::Lost(reason)) = found.get(&print) {
                 looked.lose(needed, reason.as_deref());
             }
             Ok(())

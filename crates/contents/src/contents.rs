@@ -28,10 +28,10 @@ pub const PIECE_BYTES: usize = 256 * 1024;
 #[derive(Clone)]
 pub struct Contents {
     pub(crate) store: Store,
-    shared: Arc<Shared>,
+    shared: Arc<SharedContents>,
 }
 
-struct Shared {
+struct SharedContents {
     pins: Pins,
     places: Places,
     next_upload: AtomicU64,
@@ -128,7 +128,7 @@ impl Contents {
         });
         let next_upload = AtomicU64::new(next_upload.max(last + 1));
         let places = Places::open(&store)?;
-        Ok(Self { store, shared: Arc::new(Shared { pins: Pins::new(), places, next_upload }) })
+        Ok(Self { store, shared: Arc::new(SharedContents { pins: Pins::new(), places, next_upload }) })
     }
 
     /// Milliseconds since 1970.

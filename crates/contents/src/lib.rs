@@ -26,7 +26,7 @@ pub use collector::Collected;
 pub use contents::{Brought, Content, Contents, KnownContent, PIECE_BYTES, Pin, md5_text};
 pub use error::{ContentError, Result};
 pub use hex::hex;
-pub use places::{AttachmentOptions, Place, Places};
+pub use places::{AttachmentOptions, BucketPart, Places};
 pub use reader::{ContentReader, HeldContent};
 pub use relocate::{ObjectInUse, RelocatedAttachments, Relocation, move_all};
 pub use removal::RemovedObjects;

@@ -15,7 +15,7 @@ use crate::contents::{Content, Contents, PIECE_BYTES};
 use crate::error::Result;
 use crate::hex::hex;
 use crate::keys::{self, Digest};
-use crate::places::Place;
+use crate::places::BucketPart;
 use crate::reader::ContentReader;
 use crate::record::{ObjectPlace, Placement, Record};
 use crate::wire::{Input, put_number};
@@ -126,7 +126,11 @@ impl Contents {
     }
 
     /// Makes an object of a content, unless it is stored already.
-    pub(crate) fn send(&self, (number, place): &(u32, Place), outgoing: Outgoing<'_>) -> Result<Content> {
+    pub(crate) fn send(
+        &self,
+        (number, place): &(u32, BucketPart),
+        outgoing: Outgoing<'_>,
+    ) -> Result<Content> {
         let Outgoing { digest, md5, length, compressible, spool } = outgoing;
         let pin = self.pin(&digest);
         let before = self.record(&digest)?;
@@ -166,7 +170,7 @@ impl Contents {
     pub(crate) fn write_object(
         &self,
         number: u32,
-        place: &Place,
+        place: &BucketPart,
         (digest, length): (Digest, u64),
         content: &mut dyn Read,
         how: WriteOptions,

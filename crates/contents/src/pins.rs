@@ -18,12 +18,12 @@ pub(crate) struct Pins {
 
 #[derive(Default)]
 struct Shard {
-    state: Mutex<State>,
+    state: Mutex<PinState>,
     collected: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PinState {
     pins: HashMap<Digest, usize>,
     collecting: HashSet<Digest>,
 }

@@ -45,7 +45,7 @@ impl Default for AttachmentOptions {
 
 /// A store of objects, and whose part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct BucketPart {
     /// Where it is: `s3://BUCKET/PREFIX` or `file:///FOLDER`.
     pub address: String,
     /// The number of the part, 16 hexadecimal digits.
@@ -54,7 +54,7 @@ pub struct Place {
     log: String,
 }
 
-impl Place {
+impl BucketPart {
     /// The number of the part.
     #[must_use]
     pub fn home(&self) -> u64 {
@@ -67,9 +67,9 @@ pub struct Places {
     store: Store,
     objects: RwLock<Objects>,
     options: RwLock<AttachmentOptions>,
-    known: RwLock<BTreeMap<u32, Place>>,
+    known: RwLock<BTreeMap<u32, BucketPart>>,
     /// The place that contents are put to.
-    current: RwLock<Option<(u32, Place)>>,
+    current: RwLock<Option<(u32, BucketPart)>>,
     defining: Mutex<()>,
     pub(crate) totals: Totals,
 }
@@ -168,7 +168,7 @@ impl Places {
     ///
     /// # Errors
     /// [`ContentError::Address`] if the address is none, and what the store reports.
-    pub fn define(&self, address: &str) -> Result<(u32, Place)> {
+    pub fn define(&self, address: &str) -> Result<(u32, BucketPart)> {
         scrinium_objects::check_address(address).map_err(|reason| ContentError::Address { reason })?;
         let address = address.trim_end_matches('/').to_owned();
         let _alone = self.defining.lock();
@@ -180,7 +180,7 @@ impl Places {
             return Ok((*number, place.clone()));
         }
         let number = known.last_key_value().map_or(1, |(number, _)| number.saturating_add(1));
-        let place = Place { address, home: format!("{:016x}", rand::random::<u64>()), log };
+        let place = BucketPart { address, home: format!("{:016x}", rand::random::<u64>()), log };
         let mut batch = Batch::new();
         batch.put(Family::Meta, &keys::object_place(number), &serde_json::to_vec(&place).unwrap_or_default());
         self.store.commit(batch)?;
@@ -197,7 +197,7 @@ impl Places {
     }
 
     /// Whether contents of this length are put to a store of objects, and to which.
-    pub(crate) fn place_for(&self, length: u64) -> Option<(u32, Place)> {
+    pub(crate) fn place_for(&self, length: u64) -> Option<(u32, BucketPart)> {
         let at_least = self.options.read().threshold_bytes.max(PIECE_BYTES as u64 + 1);
         self.current.read().clone().filter(|_| (at_least..=MAX_BYTES).contains(&length))
     }
@@ -209,7 +209,7 @@ impl Places {
 
     /// The place of this number, if it is known.
     #[must_use]
-    pub fn place(&self, number: u32) -> Option<Place> {
+    pub fn place(&self, number: u32) -> Option<BucketPart> {
         self.known.read().get(&number).cloned()
     }
 

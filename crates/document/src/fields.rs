@@ -266,10 +266,10 @@ struct Walk<'a> {
 struct Slot {
     name_at: usize,
     name_bytes: usize,
-    place: Place,
+    place: FieldPlace,
 }
 
-enum Place {
+enum FieldPlace {
     Text { at: usize, bytes: usize },
     Outside { index: usize },
 }
@@ -287,13 +287,13 @@ impl<'a> Walk<'a> {
         let place = match value {
             1 => {
                 self.outside_at += 1;
-                Place::Outside { index: self.outside_at - 1 }
+                FieldPlace::Outside { index: self.outside_at - 1 }
             }
             length if length % 2 == 0 => {
                 let bytes = usize::try_from(length >> 1).ok()?;
                 let at = self.value_at;
                 self.value_at = at.checked_add(bytes)?;
-                Place::Text { at, bytes }
+                FieldPlace::Text { at, bytes }
             }
             _ => return None,
         };
@@ -312,8 +312,10 @@ impl Slot {
 
     fn value<'a>(&self, fields: &Fields<'a>) -> Option<FieldValue<'a>> {
         match self.place {
-            Place::Text { at, bytes } => fields.text.get(at..at.checked_add(bytes)?).map(FieldValue::Json),
-            Place::Outside { index } => {
+            FieldPlace::Text { at, bytes } => {
+                fields.text.get(at..at.checked_add(bytes)?).map(FieldValue::Json)
+            }
+            FieldPlace::Outside { index } => {
                 let mut entry = fields.outside.get(index.checked_mul(OUTSIDE_BYTES)?..)?;
                 let digest = read_bytes(&mut entry, 32)?.try_into().ok()?;
                 let length = u64::from_be_bytes(read_bytes(&mut entry, 8)?.try_into().ok()?);

@@ -21,7 +21,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::content::Content;
 use crate::journal::Event;
-use crate::names::{Names, Node, Place};
+use crate::names::{NamePlace, Names, Node};
 
 const ROOT: Node = Node(0);
 
@@ -199,7 +199,7 @@ impl<'journal> Disk<'journal> {
     }
 
     /// The folder of a path and its last name, whether or not something has that name.
-    fn place(&self, path: &str) -> Option<Place> {
+    fn place(&self, path: &str) -> Option<NamePlace> {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folder = ROOT;
         for name in folders.split('/').filter(|name| !name.is_empty()) {
@@ -208,7 +208,7 @@ impl<'journal> Disk<'journal> {
         Some((folder, name.to_owned()))
     }
 
-    fn node(&self, path: &str) -> Option<(Node, Place)> {
+    fn node(&self, path: &str) -> Option<(Node, NamePlace)> {
         let place = self.place(path)?;
         Some((self.names.find(place.0, &place.1)?, place))
     }
@@ -228,7 +228,7 @@ impl<'journal> Disk<'journal> {
 
     fn collect(
         &self,
-        names: &BTreeMap<Place, Node>,
+        names: &BTreeMap<NamePlace, Node>,
         mut content_of: impl FnMut(&Content<'journal>) -> Vec<u8>,
     ) -> Image {
         let mut image = Image::default();

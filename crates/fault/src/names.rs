@@ -10,13 +10,13 @@ use rand::rngs::StdRng;
 pub(crate) struct Node(pub(crate) usize);
 
 /// A folder, and a name in it.
-pub(crate) type Place = (Node, String);
+pub(crate) type NamePlace = (Node, String);
 
 /// Places are taken from the first list, and then those of the second lead to a node.
 #[derive(Clone, Debug)]
 struct Change {
-    removed: Option<Place>,
-    added: Option<(Place, Node)>,
+    removed: Option<NamePlace>,
+    added: Option<(NamePlace, Node)>,
     is_durable: bool,
 }
 
@@ -31,7 +31,7 @@ impl Change {
         self.added.as_ref().map(|(place, _)| place.0).or_else(|| self.removed.as_ref().map(|place| place.0))
     }
 
-    fn apply(&self, names: &mut BTreeMap<Place, Node>) {
+    fn apply(&self, names: &mut BTreeMap<NamePlace, Node>) {
         if let Some(place) = &self.removed {
             names.remove(place);
         }
@@ -44,8 +44,8 @@ impl Change {
 /// All names: as a program sees them, as they are durable, and the changes between.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    current: BTreeMap<Place, Node>,
-    durable: BTreeMap<Place, Node>,
+    current: BTreeMap<NamePlace, Node>,
+    durable: BTreeMap<NamePlace, Node>,
     changes: Vec<Change>,
     settled: usize,
 }
@@ -56,14 +56,14 @@ impl Names {
     }
 
     /// One step: a name goes, a name comes, or both.
-    pub(crate) fn change(&mut self, removed: Option<Place>, added: Option<(Place, Node)>) {
+    pub(crate) fn change(&mut self, removed: Option<NamePlace>, added: Option<(NamePlace, Node)>) {
         let change = Change { removed, added, is_durable: false };
         change.apply(&mut self.current);
         self.changes.push(change);
     }
 
     /// As [`Names::change`], on the device from the start.
-    pub(crate) fn add_durable(&mut self, place: Place, node: Node) {
+    pub(crate) fn add_durable(&mut self, place: NamePlace, node: Node) {
         self.current.insert(place.clone(), node);
         self.durable.insert(place, node);
     }
@@ -85,7 +85,7 @@ impl Names {
 
     /// What the device may hold: either the changes up to some moment, as a file system's journal keeps them; or those
     /// of each folder up to a moment of its own, which is all that is promised where there is no such journal.
-    pub(crate) fn image(&self, random: &mut StdRng) -> BTreeMap<Place, Node> {
+    pub(crate) fn image(&self, random: &mut StdRng) -> BTreeMap<NamePlace, Node> {
         let mut names = self.durable.clone();
         let certain = self.changes.iter().rposition(|change| change.is_durable).map_or(0, |last| last + 1);
         let journalled = random.random_bool(0.5);
@@ -105,7 +105,7 @@ impl Names {
         names
     }
 
-    pub(crate) fn current(&self) -> &BTreeMap<Place, Node> {
+    pub(crate) fn current(&self) -> &BTreeMap<NamePlace, Node> {
         &self.current
     }
 }

@@ -94,7 +94,7 @@ pub enum FrameError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FrameState {
     Line,
     Undecided(Literal),
     Keep { missing: u64, binary: bool },
@@ -107,7 +107,7 @@ enum State {
 pub struct FrameReader {
     limits: FrameLimits,
     speaker: Speaker,
-    state: State,
+    state: FrameState,
     parts: Vec<Part>,
     line: Vec<u8>,
     kept_bytes: usize,
@@ -122,7 +122,7 @@ impl FrameReader {
         Self {
             limits,
             speaker,
-            state: State::Line,
+            state: FrameState::Line,
             parts: Vec::new(),
             line: Vec::new(),
             kept_bytes: 0,
@@ -154,7 +154,7 @@ impl FrameReader {
     /// Whether nothing of a frame has arrived.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.state == State::Line && self.line.is_empty() && self.parts.is_empty()
+        self.state == FrameState::Line && self.line.is_empty() && self.parts.is_empty()
     }
 
     /// Takes bytes; says how many, and what they were. What is left is for the next call.
@@ -166,8 +166,8 @@ impl FrameReader {
         loop {
             let rest = bytes.get(at..).unwrap_or_default();
             match self.state {
-                State::Undecided(_) => return Err(FrameError::Undecided),
-                State::Line => {
+                FrameState::Undecided(_) => return Err(FrameError::Undecided),
+                FrameState::Line => {
                     let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
                         self.append(rest)?;
                         return Ok((bytes.len(), Step::More));
@@ -178,30 +178,30 @@ impl FrameReader {
                         return Ok((at, step));
                     }
                 }
-                State::Keep { missing: 0, .. }
-                | State::Stream { missing: 0 }
-                | State::Drop { missing: 0 } => {
-                    self.state = State::Line;
+                FrameState::Keep { missing: 0, .. }
+                | FrameState::Stream { missing: 0 }
+                | FrameState::Drop { missing: 0 } => {
+                    self.state = FrameState::Line;
                 }
                 _ if rest.is_empty() => return Ok((at, Step::More)),
-                State::Keep { missing, binary } => {
+                FrameState::Keep { missing, binary } => {
                     let taken = first(rest, missing);
                     at += taken.len();
                     if let Some(Part::Literal(literal, _)) = self.parts.last_mut() {
                         literal.extend_from_slice(taken);
                     }
-                    self.state = State::Keep { missing: missing - taken.len() as u64, binary };
+                    self.state = FrameState::Keep { missing: missing - taken.len() as u64, binary };
                 }
-                State::Stream { missing } => {
+                FrameState::Stream { missing } => {
                     let taken = first(rest, missing);
                     at += taken.len();
-                    self.state = State::Stream { missing: missing - taken.len() as u64 };
+                    self.state = FrameState::Stream { missing: missing - taken.len() as u64 };
                     return Ok((at, Step::Data(taken)));
                 }
-                State::Drop { missing } => {
+                FrameState::Drop { missing } => {
                     let taken = first(rest, missing);
                     at += taken.len();
-                    self.state = State::Drop { missing: missing - taken.len() as u64 };
+                    self.state = FrameState::Drop { missing: missing - taken.len() as u64 };
                 }
             }
         }
@@ -213,7 +213,7 @@ impl FrameReader {
     /// # Errors
     /// The literal is to be kept and does not fit, or there is none.
     pub fn decide(&mut self, decision: Decision) -> Result<Option<Vec<Part>>, FrameError> {
-        let State::Undecided(literal) = self.state else { return Err(FrameError::Undecided) };
+        let FrameState::Undecided(literal) = self.state else { return Err(FrameError::Undecided) };
         let Literal { bytes, waits, binary } = literal;
         match decision {
             Decision::Keep => {
@@ -224,17 +224,17 @@ impl FrameReader {
                     None => return Err(FrameError::TooLong(self.limits.bytes)),
                 }
                 self.parts.push(Part::Literal(Vec::new(), binary));
-                self.state = State::Keep { missing: bytes, binary };
+                self.state = FrameState::Keep { missing: bytes, binary };
             }
             Decision::Stream => {
                 self.parts.push(Part::Streamed(bytes, binary));
-                self.state = State::Stream { missing: bytes };
+                self.state = FrameState::Stream { missing: bytes };
             }
             // The client sends nothing of it: the next byte begins a command.
             Decision::Refuse if waits => return Ok(Some(self.start_again())),
             Decision::Refuse => {
                 self.refused = true;
-                self.state = State::Drop { missing: bytes };
+                self.state = FrameState::Drop { missing: bytes };
             }
         }
         Ok(None)
@@ -276,17 +276,17 @@ impl FrameReader {
                 let parts = self.start_again();
                 return Ok(Some(Step::Refused(parts)));
             }
-            self.state = State::Drop { missing: literal.bytes };
+            self.state = FrameState::Drop { missing: literal.bytes };
             return Ok(None);
         }
         line.truncate(text_bytes);
         self.parts.push(Part::Text(line));
-        self.state = State::Undecided(literal);
+        self.state = FrameState::Undecided(literal);
         Ok(Some(Step::Announced(literal)))
     }
 
     fn start_again(&mut self) -> Vec<Part> {
-        self.state = State::Line;
+        self.state = FrameState::Line;
         self.line = Vec::new();
         self.kept_bytes = 0;
         self.literals = 0;

@@ -21,7 +21,7 @@ use scrinium_assertion::never;
 use scrinium_store::{Batch, Family, KeyRange};
 
 use crate::IndexError;
-use crate::node::{Place, Row};
+use crate::node::{ChunkPlace, Row};
 use crate::sum::Sum;
 
 pub(crate) const ENTRIES: Family = Family::DerivedScan;
@@ -48,7 +48,7 @@ pub(crate) struct Layout {
 
 /// The state record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct IndexState {
     /// The first place that was never used.
     pub(crate) next_place: u32,
     pub(crate) reached: u64,
@@ -129,7 +129,7 @@ impl Layout {
         full.split_at_checked(self.columns * 8).ok_or_else(|| self.damaged("an entry is too short"))
     }
 
-    pub(crate) fn chunk_value(&self, place: Place, count: u64, sums: &[Sum]) -> Vec<u8> {
+    pub(crate) fn chunk_value(&self, place: ChunkPlace, count: u64, sums: &[Sum]) -> Vec<u8> {
         let mut value = Vec::with_capacity(8 + self.columns * 16);
         for number in [place.number.into(), place.debris.into(), count] {
             write_varint(&mut value, number);
@@ -142,7 +142,7 @@ impl Layout {
         let damaged = || self.damaged("a chunk record cannot be read");
         let mut number = || read_varint(&mut value).ok_or_else(damaged);
         let (place, debris, count) = (number()?, number()?, number()?);
-        let place = Place {
+        let place = ChunkPlace {
             number: u32::try_from(place).map_err(|_| damaged())?,
             debris: u32::try_from(debris).map_err(|_| damaged())?,
         };
@@ -157,7 +157,7 @@ impl Layout {
         Ok(Row { fence: fence.to_vec(), place, count, sums })
     }
 
-    pub(crate) fn put_state(&self, batch: &mut Batch, state: State) {
+    pub(crate) fn put_state(&self, batch: &mut Batch, state: IndexState) {
         let columns = u8::try_from(self.columns).unwrap_or_else(|_| {
             never!("an index has as many sums as it may have", "{} of index {}", self.columns, self.id);
             u8::MAX
@@ -172,7 +172,7 @@ impl Layout {
         batch.put(STATE, &self.id.to_be_bytes(), &value);
     }
 
-    pub(crate) fn read_state(&self, value: &[u8]) -> Result<State, IndexError> {
+    pub(crate) fn read_state(&self, value: &[u8]) -> Result<IndexState, IndexError> {
         let id = self.id;
         let (&version, rest) = value.split_first().ok_or_else(|| self.damaged("its state is empty"))?;
         if version > VERSION {
@@ -194,7 +194,7 @@ impl Layout {
         if u32::from_be_bytes(*collation) != self.collation {
             return Err(IndexError::Outdated { id, what: "collation" });
         }
-        Ok(State {
+        Ok(IndexState {
             next_place: u32::from_be_bytes(*next_place),
             reached: u64::from_be_bytes(*reached),
             entries: u64::from_be_bytes(*entries),

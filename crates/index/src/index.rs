@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use scrinium_store::{Batch, Direction, Purpose, Reservation, Snapshot, Store};
 
-use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, reached_in, remove_all};
+use crate::format::{
+    CHUNKS, COLUMNS_MAX, ENTRIES, IndexState, Layout, STATE, key_range, reached_in, remove_all,
+};
 use crate::reader::Contents;
 use crate::recent::Recent;
 use crate::reduce::Reductions;
@@ -35,7 +37,7 @@ pub struct Index {
 #[derive(Clone, Debug)]
 pub(crate) struct Published {
     pub(crate) tree: Tree,
-    pub(crate) state: State,
+    pub(crate) state: IndexState,
     /// While a change is being written: the snapshot that `tree` still describes. Otherwise a fresh one will do, so
     /// that an index at rest holds no snapshot.
     frozen: Option<Snapshot>,
@@ -62,7 +64,7 @@ impl Index {
             Some(state) => load(layout, &snapshot, layout.read_state(&state)?)?,
             None => {
                 clear_away(layout, store, &snapshot)?;
-                (Tree::build(&[], sums), State::default(), Recent::default())
+                (Tree::build(&[], sums), IndexState::default(), Recent::default())
             }
         };
         Ok(Self {
@@ -125,7 +127,7 @@ impl Index {
     }
 
     /// Shows readers the next state.
-    pub(crate) fn publish(&self, tree: Tree, state: State) {
+    pub(crate) fn publish(&self, tree: Tree, state: IndexState) {
         self.note_memory(&tree, state.entries);
         *self.published.lock() = Published { tree, state, frozen: None };
     }
@@ -199,7 +201,11 @@ impl Index {
 }
 
 /// Reads the chunk records, and the packs of those of late, into a tree.
-fn load(layout: Layout, snapshot: &Snapshot, state: State) -> Result<(Tree, State, Recent), IndexError> {
+fn load(
+    layout: Layout,
+    snapshot: &Snapshot,
+    state: IndexState,
+) -> Result<(Tree, IndexState, Recent), IndexError> {
     let (recent, chunks) = Recent::read(&layout, snapshot, state.packs)?;
     if chunks.first().is_some_and(|first| !first.fence.is_empty()) {
         return Err(layout.damaged("its first chunk is missing"));

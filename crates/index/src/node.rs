@@ -35,14 +35,14 @@ pub(crate) const NODE: Bounds = Bounds { full: 64, cut: 32, sparse: 8, joined: 4
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) fence: Vec<u8>,
-    pub(crate) place: Place,
+    pub(crate) place: ChunkPlace,
     pub(crate) count: u64,
     pub(crate) sums: Vec<Sum>,
 }
 
 /// Where the entries of a chunk lie in the store, and what else lies there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ChunkPlace {
     /// Its number, never used twice in an index.
     pub(crate) number: u32,
     /// How many entries were removed from it, whose remains a cursor has to pass.
@@ -54,7 +54,7 @@ pub(crate) struct Place {
 pub(crate) struct Rows {
     fences: Vec<u8>,
     ends: Vec<usize>,
-    places: Vec<Place>,
+    places: Vec<ChunkPlace>,
     counts: Vec<u64>,
     sums: Vec<Sum>,
 }
@@ -69,10 +69,10 @@ impl Rows {
         self.fences.get(*from..*self.ends.get(index)?)
     }
 
-    pub(crate) fn place(&self, index: usize) -> Place {
+    pub(crate) fn place(&self, index: usize) -> ChunkPlace {
         self.places.get(index).copied().unwrap_or_else(|| {
             never!("a row that is asked for is in its node", "row {index} of {}", self.len());
-            Place::default()
+            ChunkPlace::default()
         })
     }
 
@@ -94,7 +94,7 @@ impl Rows {
         })
     }
 
-    fn push(&mut self, fence: &[u8], place: Place, count: u64, sums: &[Sum]) {
+    fn push(&mut self, fence: &[u8], place: ChunkPlace, count: u64, sums: &[Sum]) {
         self.fences.extend_from_slice(fence);
         self.ends.push(self.fences.len());
         self.places.push(place);
@@ -176,7 +176,7 @@ impl Node {
         let mut sums = vec![Sum::default(); columns];
         (0..self.rows.len()).for_each(|index| add_all(&mut sums, self.rows.sums(index, columns)));
         let fence = self.rows.fence(0).unwrap_or_default().to_vec();
-        Row { fence, place: Place::default(), count: self.rows.counts().iter().sum(), sums }
+        Row { fence, place: ChunkPlace::default(), count: self.rows.counts().iter().sum(), sums }
     }
 
     /// The last row that begins at or before `key`.

@@ -16,7 +16,7 @@ pub(crate) struct Overlay<'a> {
 }
 
 /// An entry as it will be.
-pub(crate) struct Found {
+pub(crate) struct OverlaidEntry {
     pub(crate) key: Vec<u8>,
     /// The whole value, sums included.
     pub(crate) value: Vec<u8>,
@@ -41,7 +41,7 @@ impl<'a> Overlay<'a> {
         self.changes.insert(self.layout.entry_key(place, key), None);
     }
 
-    pub(crate) fn move_to(&mut self, from: u32, to: u32, found: &Found) {
+    pub(crate) fn move_to(&mut self, from: u32, to: u32, found: &OverlaidEntry) {
         if found.stored {
             self.delete(from, &found.key);
         } else {
@@ -51,13 +51,17 @@ impl<'a> Overlay<'a> {
     }
 
     /// The entries of a place, in order.
-    pub(crate) fn of_place(&self, place: u32) -> Result<Vec<Found>, IndexError> {
+    pub(crate) fn of_place(&self, place: u32) -> Result<Vec<OverlaidEntry>, IndexError> {
         let range = self.layout.entry_range(place, &[], None);
         let mut changes = self.changes.range(range.0.clone()..range.1.clone()).peekable();
         let mut found = Vec::new();
         let mut take = |full_key: &[u8], value: &Option<Vec<u8>>, stored| {
             if let Some(value) = value {
-                found.push(Found { key: self.layout.strip(full_key).to_vec(), value: value.clone(), stored });
+                found.push(OverlaidEntry {
+                    key: self.layout.strip(full_key).to_vec(),
+                    value: value.clone(),
+                    stored,
+                });
             }
         };
         let mut cursor = self.snapshot.cursor(ENTRIES, key_range(&range), Direction::Forward);

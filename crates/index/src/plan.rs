@@ -6,8 +6,8 @@ use scrinium_assertion::never;
 use scrinium_store::{Batch, Snapshot};
 
 use crate::format::{Layout, read_sums};
-use crate::node::{CHUNK, Place, Row};
-use crate::overlay::{Found, Overlay};
+use crate::node::{CHUNK, ChunkPlace, Row};
+use crate::overlay::{OverlaidEntry, Overlay};
 use crate::recent::{Packed, Recent};
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
@@ -156,7 +156,7 @@ impl<'a> Plan<'a> {
     }
 
     fn first_chunk(&mut self) -> Result<Row, IndexError> {
-        let place = Place { number: self.take_place()?, debris: 0 };
+        let place = ChunkPlace { number: self.take_place()?, debris: 0 };
         Ok(Row { fence: Vec::new(), place, count: 0, sums: vec![Sum::default(); self.layout.columns] })
     }
 
@@ -201,7 +201,7 @@ impl<'a> Plan<'a> {
         place.debris = place.debris.saturating_add(leaving);
         let stay = !is_littered(&Row { count: staying as u64, place, ..row.clone() });
         let mut rows: Vec<Row> = Vec::new();
-        let mut last: Option<&Found> = None;
+        let mut last: Option<&OverlaidEntry> = None;
         for range in CHUNK.parts(entries.len()) {
             let part = entries.get(range);
             let part = part.ok_or_else(|| never!("the parts of the entries lie within them"))?;
@@ -211,7 +211,7 @@ impl<'a> Plan<'a> {
             };
             let mut new = Row { fence, place, count: part.len() as u64, sums: vec![Sum::default(); columns] };
             if !rows.is_empty() || !stay {
-                new.place = Place { number: self.take_place()?, debris: 0 };
+                new.place = ChunkPlace { number: self.take_place()?, debris: 0 };
                 part.iter().for_each(|found| self.entries.move_to(place.number, new.place.number, found));
             }
             for found in part {

@@ -5,9 +5,9 @@ use std::error::Error;
 use scrinium_assertion::{Fault, always, never};
 use scrinium_store::{Batch, SortedFiles, Store};
 
-use crate::format::{CHUNKS, ENTRIES, Layout, State, remove_all};
+use crate::format::{CHUNKS, ENTRIES, IndexState, Layout, remove_all};
 use crate::index::Published;
-use crate::node::{CHUNK, Place, Row};
+use crate::node::{CHUNK, ChunkPlace, Row};
 use crate::plan::separator;
 use crate::recent::Recent;
 use crate::sum::{Sum, add_all};
@@ -131,7 +131,7 @@ impl Rebuild<'_> {
                 for index in indexes {
                     index.reductions.clear();
                     let cleared = Index::drop_index(store, index.layout.id);
-                    index.publish(Tree::build(&[], index.layout.columns), State::default());
+                    index.publish(Tree::build(&[], index.layout.columns), IndexState::default());
                     cleared?;
                 }
                 Err(error)
@@ -146,13 +146,13 @@ fn write(
     published: &[Published],
     beside: Vec<SortedFiles>,
     reached: u64,
-) -> Result<Vec<(Tree, State)>, IndexError> {
+) -> Result<Vec<(Tree, IndexState)>, IndexError> {
     let (mut before, mut batch, mut files, mut built) = (Batch::new(), Batch::new(), beside, Vec::new());
     for (Rebuild { index, records, rows, places }, published) in rebuilds.into_iter().zip(published) {
         let layout = index.layout;
         match records {
             Records::Few(records) => {
-                if published.state != State::default() {
+                if published.state != IndexState::default() {
                     remove_all(&mut batch, layout.id);
                 }
                 let entries = records.len().checked_sub(rows.len());
@@ -169,7 +169,7 @@ fn write(
             }
         }
         let tree = Tree::build(&rows, layout.columns);
-        let state = State { next_place: places.1, reached, entries: tree.count(), packs: (0, 0) };
+        let state = IndexState { next_place: places.1, reached, entries: tree.count(), packs: (0, 0) };
         layout.put_state(&mut batch, state);
         built.push((tree, state));
     }
@@ -260,7 +260,7 @@ impl Chunks {
                 let number = self.next_place;
                 self.next_place = number.checked_add(1)?;
                 let fence = self.last.as_ref().map(|last| separator(last, key)).unwrap_or_default();
-                self.rows.push(Row { fence, place: Place { number, debris: 0 }, count: 1, sums });
+                self.rows.push(Row { fence, place: ChunkPlace { number, debris: 0 }, count: 1, sums });
                 number
             }
         };

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use scrinium_store::Direction;
 
 use crate::format::{ENTRIES, key_range};
-use crate::node::{Node, Place};
+use crate::node::{ChunkPlace, Node};
 use crate::tree::{Chunk, Part};
 use crate::{IndexError, Reader};
 
@@ -57,14 +57,14 @@ impl Reductions {
         self.of_chunks.lock().clear();
     }
 
-    fn get(&self, place: Place, count: u64) -> Option<Arc<[u8]>> {
+    fn get(&self, place: ChunkPlace, count: u64) -> Option<Arc<[u8]>> {
         let all = self.of_chunks.lock();
         let kept = all.get(&place.number)?;
         (kept.debris == place.debris && kept.count == count).then(|| Arc::clone(&kept.reduction))
     }
 
     /// `chunks` tells how many there are. When there are as many places that chunks have left, all are forgotten.
-    fn put(&self, place: Place, count: u64, reduction: &Arc<[u8]>, chunks: impl FnOnce() -> usize) {
+    fn put(&self, place: ChunkPlace, count: u64, reduction: &Arc<[u8]>, chunks: impl FnOnce() -> usize) {
         let mut all = self.of_chunks.lock();
         if all.len() > KEPT_ANYWAY && all.len() > chunks().saturating_mul(2) {
             all.clear();
@@ -116,7 +116,7 @@ impl Reader {
 
     fn of_chunk<R: Reduce>(
         &self,
-        place: Place,
+        place: ChunkPlace,
         count: u64,
         reducer: &mut R,
     ) -> Result<Option<Arc<[u8]>>, R::Error> {

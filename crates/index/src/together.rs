@@ -4,7 +4,7 @@ use parking_lot::MutexGuard;
 use scrinium_assertion::always;
 use scrinium_store::{Batch, Snapshot};
 
-use crate::format::State;
+use crate::format::IndexState;
 use crate::plan::{Net, Plan, net};
 use crate::recent::{Packed, Recent};
 use crate::tree::Tree;
@@ -32,7 +32,7 @@ struct Step<'a> {
 /// What an index becomes.
 struct Next {
     tree: Tree,
-    state: State,
+    state: IndexState,
     packed: Packed,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Step<'a> {
         let plan = Plan::new(layout, snapshot, published.tree, published.state.next_place);
         let (tree, next_place, packed) = plan.carry_out(&self.nets, &self.recent, batch)?;
         let packs = self.recent.numbers_after(&packed);
-        let state = State { next_place, reached: self.reached, entries: tree.count(), packs };
+        let state = IndexState { next_place, reached: self.reached, entries: tree.count(), packs };
         always!(
             next_place >= published.state.next_place
                 && packs.0 >= published.state.packs.0

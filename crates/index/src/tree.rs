@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use scrinium_assertion::never;
 
-use crate::node::{NODE, Node, Place, Row};
+use crate::node::{ChunkPlace, NODE, Node, Row};
 use crate::sum::{Sum, add_all};
 
 /// The tree; cloning it is cheap.
@@ -22,7 +22,7 @@ pub(crate) struct Chunk<'a> {
     pub(crate) fence: &'a [u8],
     /// Entries of the chunk are below this; `None` for the last chunk.
     pub(crate) next: Option<&'a [u8]>,
-    pub(crate) place: Place,
+    pub(crate) place: ChunkPlace,
     pub(crate) count: u64,
     pub(crate) sums: &'a [Sum],
     /// Number of entries in the chunks before it.

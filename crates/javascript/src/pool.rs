@@ -64,16 +64,16 @@ pub struct PoolFigures {
 /// Processes that run functions. Clones share them.
 #[derive(Clone, Default)]
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
 }
 
 /// How functions behave, by whose they are and their program, and since when that is remembered.
 type Conducts = HashMap<(Owner, u128), (Arc<Conduct>, Instant)>;
 
 #[derive(Default)]
-struct Shared {
+struct SharedPool {
     options: RwLock<PoolOptions>,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     returned: Condvar,
     started: AtomicU64,
     lost: AtomicU64,
@@ -83,7 +83,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Those used last are at the back.
     idle: VecDeque<(Key, Ready, Instant)>,
     /// Processes at work, or being started, by whose they are.
@@ -92,7 +92,7 @@ struct State {
     waiting: HashMap<Owner, usize>,
 }
 
-impl State {
+impl PoolState {
     fn busy(&self) -> usize {
         self.busy.values().sum()
     }
@@ -146,7 +146,7 @@ pub(crate) struct Ready {
 pub(crate) struct Lease {
     pub(crate) ready: Option<Ready>,
     key: Key,
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
 }
 
 impl Drop for Lease {

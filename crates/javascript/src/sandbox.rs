@@ -11,7 +11,7 @@ use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Strin
 use crate::error::ScriptError;
 use crate::limits::Limits;
 use crate::modules;
-use crate::source::{self, Makers, Place};
+use crate::source::{self, Makers, SourcePlace};
 use crate::watch::Watch;
 use crate::wire::{Edited, Program};
 
@@ -282,7 +282,7 @@ impl Sandbox {
         let mut parts = described.splitn(3, '\n');
         let (kind, stack, message) = (parts.next(), parts.next(), parts.next().unwrap_or_default());
         let stack: String = stack.and_then(|stack| serde_json::from_str(stack).ok()).unwrap_or_default();
-        let place = Place::of_stack(&stack);
+        let place = SourcePlace::of_stack(&stack);
         let told = match (kind, place) {
             (Some("M"), _) => ScriptError::Memory { limit_bytes: memory_bytes },
             (Some("S"), _) => ScriptError::Stack { limit_bytes: stack_bytes },

@@ -158,14 +158,14 @@ fn is_syntax_error(thrown: &Value<'_>) -> bool {
 
 /// A place in a source.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct SourcePlace {
     /// The path of the module; none in the function itself.
     module: Option<String>,
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
-impl Place {
+impl SourcePlace {
     /// The innermost place in a source that a stack tells, whose lines are `at NAME (FILE:LINE:COLUMN)` or
     /// `at FILE:LINE:COLUMN`.
     pub(crate) fn of_stack(stack: &str) -> Option<Self> {
@@ -187,7 +187,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourcePlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(module) = &self.module {
             write!(formatter, "{module}, ")?;

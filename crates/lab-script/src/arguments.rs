@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::command::{MessageSize, Percent, Sending, TimeRange, UserPiece, UserText};
-use crate::error::{Place, Problem, ScriptError};
+use crate::error::{Problem, ScriptError, ScriptPlace};
 use crate::header::Variables;
 use crate::table::{CommandInfo, nearest};
 use crate::words::{Line, Piece, Word};
@@ -99,7 +99,7 @@ impl<'a> Arguments<'a> {
         match self.line.words.get(self.name) {
             Some(word) => self.error(word, problem),
             None => ScriptError {
-                place: Place { line: self.line.number, column: 1 },
+                place: ScriptPlace { line: self.line.number, column: 1 },
                 word: String::new(),
                 problem,
             },
@@ -254,7 +254,7 @@ impl<'a> Arguments<'a> {
 
 pub(super) fn error_at(line: &Line, word: &Word, problem: Problem) -> ScriptError {
     ScriptError {
-        place: Place { line: line.number, column: word.column },
+        place: ScriptPlace { line: line.number, column: word.column },
         word: word.written.clone(),
         problem,
     }

@@ -7,13 +7,13 @@ use thiserror::Error;
 /// Where a word stands; both numbers begin with 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Place {
+pub struct ScriptPlace {
     pub line: usize,
     /// Counted in characters.
     pub column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ScriptPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "line {}, column {}", self.line, self.column)
     }
@@ -24,7 +24,7 @@ impl fmt::Display for Place {
 #[error("{place}: {}{problem}", quoted(.word))]
 pub struct ScriptError {
     /// Where the word stands.
-    pub place: Place,
+    pub place: ScriptPlace,
     /// The word as it is written in the script.
     pub word: String,
     /// What is wrong with it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Place, Problem, ScriptError};
+use crate::error::{Problem, ScriptError, ScriptPlace};
 use crate::words::{Comment, is_variable_name};
 
 /// A variable that the header gives a value.
@@ -72,7 +72,7 @@ pub(super) fn read(comments: &[Comment], errors: &mut Vec<ScriptError>) -> Heade
             "Variable" => match variable(text) {
                 Some(variable) => header.variables.push(variable),
                 None => errors.push(ScriptError {
-                    place: Place { line: comment.line, column: 1 },
+                    place: ScriptPlace { line: comment.line, column: 1 },
                     word: comment.text.clone(),
                     problem: Problem::VariableLine,
                 }),

@@ -39,7 +39,7 @@ pub use command::{
     CalendarKind, Command, Direction, LoopName, MessageSize, Percent, ReplicationDirection, Sending,
     Statement, Step, Stop, TimeRange, UserText,
 };
-pub use error::{Place, Problem, ScriptError, ScriptErrors};
+pub use error::{Problem, ScriptError, ScriptErrors, ScriptPlace};
 pub use estimate::{Estimate, ExpectedCommand, ExpectedRequest, connected_share};
 pub use header::{Header, Variable, Variables};
 pub use mail::{MailCommand, MailEntry};
@@ -161,5 +161,5 @@ impl Script {
 }
 
 fn whole(problem: Problem) -> ScriptError {
-    ScriptError { place: Place { line: 1, column: 1 }, word: String::new(), problem }
+    ScriptError { place: ScriptPlace { line: 1, column: 1 }, word: String::new(), problem }
 }

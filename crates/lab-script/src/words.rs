@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::{Place, Problem, ScriptError};
+use crate::error::{Problem, ScriptError, ScriptPlace};
 
 /// Longer scripts are refused: the longest of Server.Load's own has some 200 lines.
 pub(super) const LONGEST_SCRIPT_BYTES: usize = 1 << 20;
@@ -225,7 +225,7 @@ impl Reader<'_> {
 
     fn error(&self, word: &Word, problem: Problem) -> ScriptError {
         ScriptError {
-            place: Place { line: self.line, column: word.column },
+            place: ScriptPlace { line: self.line, column: word.column },
             word: word.written.clone(),
             problem,
         }

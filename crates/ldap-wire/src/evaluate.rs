@@ -7,7 +7,7 @@ use crate::filter::{Extensible, Filter, Identifier, Subject, Substrings};
 use crate::matching::{Comparable, Rule, RuleUse};
 use crate::name::DistinguishedName;
 use crate::operation::Assertion;
-use crate::prepare::Place;
+use crate::prepare::TextOrigin;
 use crate::result::ResultCode;
 use crate::schema;
 
@@ -73,7 +73,7 @@ enum Test {
     GreaterOrEqual(Comparable),
     LessOrEqual(Comparable),
     Less(Comparable),
-    Parts(Vec<(Place, String)>),
+    Parts(Vec<(TextOrigin, String)>),
 }
 
 impl Matcher {
@@ -138,10 +138,10 @@ fn compared(attribute: &Identifier, rule_use: RuleUse, test: impl FnOnce(Rule) -
     }
 }
 
-fn prepared_parts(rule: Rule, parts: &Substrings) -> Option<Vec<(Place, String)>> {
-    let initial = parts.initial().map(|part| (Place::Initial, part));
-    let last = parts.last().map(|part| (Place::Last, part));
-    let middle = parts.middle().map(|part| (Place::Middle, part));
+fn prepared_parts(rule: Rule, parts: &Substrings) -> Option<Vec<(TextOrigin, String)>> {
+    let initial = parts.initial().map(|part| (TextOrigin::Initial, part));
+    let last = parts.last().map(|part| (TextOrigin::Last, part));
+    let middle = parts.middle().map(|part| (TextOrigin::Middle, part));
     let all = initial.into_iter().chain(middle).chain(last);
     all.map(|(place, part)| rule.text(part, place).map(|text| (place, text))).collect()
 }
@@ -237,19 +237,19 @@ fn is_true(value: &[u8], rule: Rule, test: &Test) -> Option<bool> {
             Test::Parts(_) => false,
         });
     };
-    let value = rule.text(value, Place::Whole)?;
+    let value = rule.text(value, TextOrigin::Whole)?;
     Some(holds(&value, parts))
 }
 
 /// Whether a text holds parts one behind the other. The first place of each part is the best one, since it leaves most to
 /// those that follow.
-fn holds(text: &str, parts: &[(Place, String)]) -> bool {
+fn holds(text: &str, parts: &[(TextOrigin, String)]) -> bool {
     let mut rest = text;
     for (place, part) in parts {
         let left = match place {
-            Place::Initial => rest.strip_prefix(part.as_str()),
-            Place::Last => return rest.ends_with(part.as_str()),
-            Place::Middle | Place::Whole => rest.split_once(part.as_str()).map(|(_, left)| left),
+            TextOrigin::Initial => rest.strip_prefix(part.as_str()),
+            TextOrigin::Last => return rest.ends_with(part.as_str()),
+            TextOrigin::Middle | TextOrigin::Whole => rest.split_once(part.as_str()).map(|(_, left)| left),
         };
         match left {
             Some(left) => rest = left,

@@ -2,7 +2,7 @@
 
 use scrinium_line_wire::Cursor;
 
-use crate::prepare::{Place, fold, spaces, without};
+use crate::prepare::{TextOrigin, fold, spaces, without};
 use crate::schema;
 use crate::text::hex_byte;
 use crate::time::GeneralizedTime;
@@ -71,7 +71,7 @@ impl Rule {
             | Self::CaseExact
             | Self::CaseIgnoreList
             | Self::NumericString
-            | Self::TelephoneNumber => Comparable::Text(self.text(value, Place::Whole)?),
+            | Self::TelephoneNumber => Comparable::Text(self.text(value, TextOrigin::Whole)?),
             Self::Integer | Self::BitAnd | Self::BitOr => Comparable::Number(integer(value)?),
             Self::Boolean => Comparable::Boolean(boolean(value)?),
             Self::GeneralizedTime => {
@@ -91,12 +91,12 @@ impl Rule {
     }
 
     /// Text prepared for its place; `None` for rules that compare no text.
-    pub(crate) fn text(self, value: &[u8], place: Place) -> Option<String> {
+    pub(crate) fn text(self, value: &[u8], place: TextOrigin) -> Option<String> {
         let text = std::str::from_utf8(value).ok()?;
         let folded = fold(text, self != Self::CaseExact)?;
         match self {
             Self::CaseIgnore | Self::CaseExact => Some(spaces(&folded, place)),
-            Self::CaseIgnoreList if place == Place::Whole => {
+            Self::CaseIgnoreList if place == TextOrigin::Whole => {
                 let lines: Vec<String> = folded.split('$').map(|line| spaces(line, place)).collect();
                 Some(lines.join("$"))
             }

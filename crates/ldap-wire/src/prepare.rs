@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 /// Where a text comes from, which decides what becomes of the spaces at its ends (section 2.6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum TextOrigin {
     /// A whole value.
     Whole,
     /// The beginning of a value.
@@ -49,18 +49,18 @@ fn is_mapped_to_nothing(character: char) -> bool {
 
 /// Spaces that mean nothing (section 2.6.1): a value begins and ends with one, and has two wherever it has any, so that a
 /// part which ends with a space and one which begins with a space are both found in it.
-pub(crate) fn spaces(text: &str, place: Place) -> String {
+pub(crate) fn spaces(text: &str, place: TextOrigin) -> String {
     let mut words = text.split(' ').filter(|word| !word.is_empty());
     let Some(first) = words.next() else {
-        return if place == Place::Whole { "  ".to_owned() } else { " ".to_owned() };
+        return if place == TextOrigin::Whole { "  ".to_owned() } else { " ".to_owned() };
     };
     let begins = match place {
-        Place::Whole | Place::Initial => true,
-        Place::Middle | Place::Last => text.starts_with(' '),
+        TextOrigin::Whole | TextOrigin::Initial => true,
+        TextOrigin::Middle | TextOrigin::Last => text.starts_with(' '),
     };
     let ends = match place {
-        Place::Whole | Place::Last => true,
-        Place::Initial | Place::Middle => text.ends_with(' '),
+        TextOrigin::Whole | TextOrigin::Last => true,
+        TextOrigin::Initial | TextOrigin::Middle => text.ends_with(' '),
     };
     let mut prepared = String::with_capacity(text.len() + 2);
     if begins {

@@ -55,7 +55,7 @@ pub struct DotProgress {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum LinePlace {
     LineStart,
     InLine,
     CarriageReturn,
@@ -71,7 +71,7 @@ enum Place {
 pub struct DotReader {
     limits: DotLimits,
     bare_ends: BareEnds,
-    place: Place,
+    place: LinePlace,
     text_bytes: u64,
     line_bytes: usize,
     fault: Option<TextFault>,
@@ -81,7 +81,7 @@ impl DotReader {
     /// Nothing has arrived yet.
     #[must_use]
     pub fn new(limits: DotLimits, bare_ends: BareEnds) -> Self {
-        Self { limits, bare_ends, place: Place::LineStart, text_bytes: 0, line_bytes: 0, fault: None }
+        Self { limits, bare_ends, place: LinePlace::LineStart, text_bytes: 0, line_bytes: 0, fault: None }
     }
 
     /// Takes the next bytes, and hands those of the text to `sink`. With a [fault](Self::fault) nothing more is
@@ -89,7 +89,7 @@ impl DotReader {
     pub fn read(&mut self, bytes: &[u8], mut sink: impl FnMut(&[u8])) -> DotProgress {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
-            if self.place == Place::InLine {
+            if self.place == LinePlace::InLine {
                 let rest = bytes.get(at..).unwrap_or_default();
                 let plain = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
                 if plain > 0 {
@@ -121,26 +121,26 @@ impl DotReader {
     /// Takes one byte; says whether it ends the text.
     fn step(&mut self, byte: u8, sink: &mut impl FnMut(&[u8])) -> bool {
         match (self.place, byte) {
-            (Place::DotCarriageReturn, b'\n') => {
-                self.place = Place::LineStart;
+            (LinePlace::DotCarriageReturn, b'\n') => {
+                self.place = LinePlace::LineStart;
                 return true;
             }
-            (Place::CarriageReturn, b'\n') => self.line_end(sink),
-            (Place::CarriageReturn | Place::DotCarriageReturn, _) => {
+            (LinePlace::CarriageReturn, b'\n') => self.line_end(sink),
+            (LinePlace::CarriageReturn | LinePlace::DotCarriageReturn, _) => {
                 self.bare_end(TextFault::BareCarriageReturn, sink);
-                self.place = Place::InLine;
+                self.place = LinePlace::InLine;
                 return self.step(byte, sink);
             }
-            (Place::LineStart, b'.') => self.place = Place::Dot,
-            (Place::Dot, b'\r') => self.place = Place::DotCarriageReturn,
-            (_, b'\r') => self.place = Place::CarriageReturn,
+            (LinePlace::LineStart, b'.') => self.place = LinePlace::Dot,
+            (LinePlace::Dot, b'\r') => self.place = LinePlace::DotCarriageReturn,
+            (_, b'\r') => self.place = LinePlace::CarriageReturn,
             (_, b'\n') => {
                 self.bare_end(TextFault::BareLineFeed, sink);
-                self.place = Place::InLine;
+                self.place = LinePlace::InLine;
             }
             // Behind a dot, which goes (RFC 5321, section 4.5.2), or at any other place.
             _ => {
-                self.place = Place::InLine;
+                self.place = LinePlace::InLine;
                 self.text(&[byte], sink);
             }
         }
@@ -148,7 +148,7 @@ impl DotReader {
     }
 
     fn line_end(&mut self, sink: &mut impl FnMut(&[u8])) {
-        self.place = Place::LineStart;
+        self.place = LinePlace::LineStart;
         self.line_bytes = 0;
         self.give(b"\r\n", sink);
     }

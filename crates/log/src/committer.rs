@@ -41,7 +41,7 @@ const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
 ///
 /// Dropping it stops it, as [`Committer::stop`] does.
 pub struct Committer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCommitter>,
     /// `None` once it was stopped.
     engine: Arc<Mutex<Option<Engine>>>,
     thread: Option<JoinHandle<()>>,
@@ -52,7 +52,7 @@ pub struct Committer {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedCommitter {
     queue: Mutex<Queue>,
     work: Condvar,
     space: Condvar,
@@ -128,7 +128,7 @@ impl Committer {
         statistics: &Registry,
     ) -> Self {
         let agreed_bytes = agree.as_ref().map_or(usize::MAX, |agree| agree.group_bytes());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedCommitter {
             queue: Mutex::default(),
             work: Condvar::new(),
             space: Condvar::new(),
@@ -394,7 +394,7 @@ impl Queue {
     }
 }
 
-impl Shared {
+impl SharedCommitter {
     fn wait_for_work(&self) {
         let mut queue = self.queue.lock();
         while !queue.has_work() && !queue.stopping {
@@ -457,7 +457,7 @@ impl Shared {
 
 /// What writes. Anyone who holds it is the only writer.
 struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<SharedCommitter>,
     log: Log,
     apply: Box<dyn ApplyAny>,
     /// `None`: this server alone decides.
@@ -467,7 +467,7 @@ struct Engine {
 
 /// Answers what would otherwise be waited for without end, should the thread panic.
 struct Watch<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedCommitter,
     current: &'a [Group],
 }
 
@@ -484,7 +484,7 @@ impl Drop for Watch<'_> {
 }
 
 /// The committer's thread.
-fn run(shared: &Shared, engine: &Mutex<Option<Engine>>) {
+fn run(shared: &SharedCommitter, engine: &Mutex<Option<Engine>>) {
     loop {
         shared.wait_for_work();
         let mut held = engine.lock();

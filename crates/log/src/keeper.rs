@@ -62,7 +62,7 @@ struct Requests {
     stop: bool,
 }
 
-struct Shared {
+struct SharedKeeper {
     requests: Mutex<Requests>,
     wake: Condvar,
     stock: Mutex<Stock>,
@@ -70,7 +70,7 @@ struct Shared {
 
 /// The stock and its thread.
 pub(crate) struct Keeper {
-    shared: Arc<Shared>,
+    shared: Arc<SharedKeeper>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -80,7 +80,7 @@ impl Keeper {
         let system = stock.system.clone();
         let dir = stock.dir.clone();
         let requests = Requests { prepare: stock.ready.is_empty(), ..Requests::default() };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedKeeper {
             requests: Mutex::new(requests),
             wake: Condvar::new(),
             stock: Mutex::new(stock),
@@ -141,7 +141,7 @@ impl Keeper {
     }
 }
 
-impl Shared {
+impl SharedKeeper {
     fn run(&self) {
         loop {
             let mut requests = self.requests.lock();

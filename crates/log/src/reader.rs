@@ -11,7 +11,7 @@ use crate::extent::{self, FIRST_FRAME};
 use crate::frame::take_record;
 use crate::recovery::Live;
 use crate::system::System;
-use crate::walk::{Found, Walk};
+use crate::walk::{FrameFinding, Walk};
 use crate::{Log, LogError, Sequence};
 
 /// One record as it was appended.
@@ -26,7 +26,7 @@ pub struct Record {
 
 /// Records in order, up to the last one that was there when the reader was made. It ends after an error.
 pub struct Reader<'log> {
-    place: Place<'log>,
+    place: FramePlace<'log>,
     /// The number of the next record of `payload`, or of the next frame.
     next: u64,
     /// Records before this one are passed over.
@@ -38,7 +38,7 @@ pub struct Reader<'log> {
 }
 
 /// Where the next frame is looked for.
-struct Place<'log> {
+struct FramePlace<'log> {
     log: std::marker::PhantomData<&'log Log>,
     system: Arc<dyn System>,
     dir: PathBuf,
@@ -61,7 +61,8 @@ impl<'log> Reader<'log> {
     ) -> Self {
         let next = extents.front().map_or(end, |live| live.first);
         let log = std::marker::PhantomData;
-        let place = Place { log, system, dir, key, extent_bytes, extents, walk: None, offset: FIRST_FRAME };
+        let place =
+            FramePlace { log, system, dir, key, extent_bytes, extents, walk: None, offset: FIRST_FRAME };
         // Nothing to read: not even the frames before `end` need a look.
         let next = if from == end { end } else { next };
         Self { place, next, from, end, left_in_frame: 0, payload: Bytes::new() }
@@ -89,7 +90,7 @@ impl<'log> Reader<'log> {
     }
 }
 
-impl Place<'_> {
+impl FramePlace<'_> {
     /// The count and payload of the frame that begins with record `expected`, here or in the next extent.
     fn next_frame(&mut self, expected: u64) -> Result<(u32, Bytes), LogError> {
         // At most two rounds: here, and at the beginning of the next extent.
@@ -99,13 +100,13 @@ impl Place<'_> {
                 None => self.walk.insert(self.open()?),
             };
             let problem = match walk.frame(self.offset)? {
-                Found::Frame(header, payload) if header.first == expected => {
+                FrameFinding::Frame(header, payload) if header.first == expected => {
                     self.offset += header.frame_bytes();
                     return Ok((header.records, payload));
                 }
-                Found::Frame(..) => "a frame does not continue the log",
-                Found::BrokenPayload(_) => "a frame's content is not what was written",
-                Found::Nothing(_) => {
+                FrameFinding::Frame(..) => "a frame does not continue the log",
+                FrameFinding::BrokenPayload(_) => "a frame's content is not what was written",
+                FrameFinding::Nothing(_) => {
                     if self.extents.get(1).is_some_and(|next| next.first == expected) {
                         self.extents.pop_front();
                         self.walk = None;

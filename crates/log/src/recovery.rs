@@ -13,7 +13,7 @@ use crate::extent::{self, ExtentHeader, FIRST_FRAME};
 use crate::frame::{FRAME_ALIGNMENT, HEADER_BYTES};
 use crate::keeper::{Prepared, Stock};
 use crate::system::{Access, System};
-use crate::walk::{Found, Walk};
+use crate::walk::{FrameFinding, Walk};
 use crate::{DirectIo, LogError, LogOptions, Recovery, Sequence, TornTail};
 
 /// An extent that holds records, or will hold the next one.
@@ -194,17 +194,19 @@ fn find_end(stock: &Stock, newest: Live, unused: &[u64]) -> Result<(End, Option<
         |path: &Path, offset, problem| Err(LogError::Damaged { file: path.to_owned(), offset, problem });
     let torn_bytes = loop {
         match walk.frame(end.offset)? {
-            Found::Frame(header, _) | Found::BrokenPayload(header) if header.first != end.next => {
+            FrameFinding::Frame(header, _) | FrameFinding::BrokenPayload(header)
+                if header.first != end.next =>
+            {
                 return damaged(&walk.path, end.offset, "a frame does not continue the log");
             }
-            Found::Frame(header, _) => {
+            FrameFinding::Frame(header, _) => {
                 end.last_frame = Some(end.offset);
                 end.next = header.next();
                 end.offset += header.frame_bytes();
             }
-            Found::BrokenPayload(header) => break header.frame_bytes(),
-            Found::Nothing(claimed) if claimed == Some(end.next) => break HEADER_BYTES as u64,
-            Found::Nothing(_) => break 0,
+            FrameFinding::BrokenPayload(header) => break header.frame_bytes(),
+            FrameFinding::Nothing(claimed) if claimed == Some(end.next) => break HEADER_BYTES as u64,
+            FrameFinding::Nothing(_) => break 0,
         }
     };
     // A panic in the middle of a write may have left something after a close.

@@ -14,7 +14,7 @@ use crate::frame::{FRAME_ALIGNMENT, take_record};
 use crate::log::LOCK;
 use crate::reader::Record;
 use crate::system::{OperatingSystem, System};
-use crate::walk::{Found, Walk};
+use crate::walk::{FrameFinding, Walk};
 use crate::{LogError, Sequence};
 
 /// More places are counted but not kept.
@@ -174,18 +174,18 @@ impl Survey {
             };
             let found = walk.frame(self.offset)?;
             match found {
-                Found::Frame(header, payload) if header.first >= self.expected => {
+                FrameFinding::Frame(header, payload) if header.first >= self.expected => {
                     self.offset += header.frame_bytes();
                     let frame = Frame { first: Sequence(header.first), records: header.records, payload };
                     self.accept(&frame, header.frame_bytes());
                     return Ok(Some(frame));
                 }
-                Found::Frame(..) => self.leave_extent(),
-                Found::BrokenPayload(header) => {
+                FrameFinding::Frame(..) => self.leave_extent(),
+                FrameFinding::BrokenPayload(header) => {
                     self.suspect("a frame's content is not what was written");
                     self.offset += header.frame_bytes();
                 }
-                Found::Nothing(_) => self.look_further()?,
+                FrameFinding::Nothing(_) => self.look_further()?,
             }
         }
         self.finish();

@@ -16,7 +16,7 @@ use crate::system::{Access, FileHandle, System};
 const WINDOW_BYTES: usize = 256 << 10;
 
 /// What lies at one place of an extent.
-pub(crate) enum Found {
+pub(crate) enum FrameFinding {
     /// A whole frame.
     Frame(FrameHeader, Bytes),
     /// The header of a frame whose payload is not what was written.
@@ -96,24 +96,24 @@ impl Walk {
     }
 
     /// What lies at `offset`. No length is believed before the header's checksum is right.
-    pub(crate) fn frame(&mut self, offset: u64) -> Result<Found, LogError> {
+    pub(crate) fn frame(&mut self, offset: u64) -> Result<FrameFinding, LogError> {
         let head = self.bytes(offset, HEADER_BYTES)?;
-        let Some(head) = head.first_chunk::<HEADER_BYTES>() else { return Ok(Found::Nothing(None)) };
+        let Some(head) = head.first_chunk::<HEADER_BYTES>() else { return Ok(FrameFinding::Nothing(None)) };
         let seed = Seed::new(self.key, self.extent, offset);
         let Some(header) = FrameHeader::decode(head, seed) else {
-            return Ok(Found::Nothing(FrameHeader::claimed_first(head)));
+            return Ok(FrameFinding::Nothing(FrameHeader::claimed_first(head)));
         };
         let length = usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX);
         let mut frame = self.bytes(offset, length)?;
         if frame.len() < length {
-            return Ok(Found::BrokenPayload(header));
+            return Ok(FrameFinding::BrokenPayload(header));
         }
         let mut payload = frame.split_off(header.header_bytes());
         payload.truncate(header.payload_bytes as usize);
         if header.matches(&payload, seed) {
-            return Ok(Found::Frame(header, payload));
+            return Ok(FrameFinding::Frame(header, payload));
         }
-        Ok(Found::BrokenPayload(header))
+        Ok(FrameFinding::BrokenPayload(header))
     }
 
     /// The header of the extent's first frame, if there is one.

@@ -90,7 +90,7 @@ pub enum FrameError {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FrameState {
     Line,
     Keep { missing: usize },
     Drop { missing: u64 },
@@ -101,7 +101,7 @@ enum State {
 pub struct FrameReader {
     limits: FrameLimits,
     speaker: Speaker,
-    state: State,
+    state: FrameState,
     frame: Frame,
     line: Vec<u8>,
     /// Of the whole frame.
@@ -125,7 +125,7 @@ impl FrameReader {
         Self {
             limits,
             speaker,
-            state: State::Line,
+            state: FrameState::Line,
             frame: Frame::default(),
             line: Vec::new(),
             line_bytes: 0,
@@ -143,7 +143,7 @@ impl FrameReader {
     /// Whether nothing of a frame has arrived.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.state == State::Line && self.line_bytes == 0 && self.frame.parts.is_empty()
+        self.state == FrameState::Line && self.line_bytes == 0 && self.frame.parts.is_empty()
     }
 
     /// Takes bytes; says how many, and what they were. What is left is for the next call.
@@ -155,9 +155,11 @@ impl FrameReader {
         loop {
             let rest = bytes.get(at..).unwrap_or_default();
             match self.state {
-                State::Keep { missing: 0 } | State::Drop { missing: 0 } => self.state = State::Line,
+                FrameState::Keep { missing: 0 } | FrameState::Drop { missing: 0 } => {
+                    self.state = FrameState::Line
+                }
                 _ if rest.is_empty() => return Ok((at, Step::More)),
-                State::Line => {
+                FrameState::Line => {
                     let end = rest.iter().position(|byte| *byte == b'\n');
                     let (text, _) = rest.split_at(end.unwrap_or(rest.len()));
                     self.append(text)?;
@@ -169,18 +171,18 @@ impl FrameReader {
                         return Ok((at, step));
                     }
                 }
-                State::Keep { missing } => {
+                FrameState::Keep { missing } => {
                     let (taken, _) = rest.split_at(missing.min(rest.len()));
                     at += taken.len();
                     if let Some(Part::Literal(literal)) = self.frame.parts.last_mut() {
                         literal.extend_from_slice(taken);
                     }
-                    self.state = State::Keep { missing: missing - taken.len() };
+                    self.state = FrameState::Keep { missing: missing - taken.len() };
                 }
-                State::Drop { missing } => {
+                FrameState::Drop { missing } => {
                     let taken = usize::try_from(missing).unwrap_or(usize::MAX).min(rest.len());
                     at += taken;
-                    self.state = State::Drop { missing: missing - taken as u64 };
+                    self.state = FrameState::Drop { missing: missing - taken as u64 };
                 }
             }
         }
@@ -232,11 +234,11 @@ impl FrameReader {
             Some(missing) => {
                 self.literal_bytes += missing;
                 self.frame.parts.push(Part::Literal(Vec::new()));
-                self.state = State::Keep { missing };
+                self.state = FrameState::Keep { missing };
             }
             None => {
                 self.is_refused = true;
-                self.state = State::Drop { missing: bytes };
+                self.state = FrameState::Drop { missing: bytes };
             }
         }
         Ok(None)

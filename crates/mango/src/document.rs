@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::path::{FieldPath, Found, walk};
+use crate::path::{FieldPath, PathFinding, walk};
 
 /// A document seen through its outermost fields, so that a stored one is read field by field.
 ///
@@ -30,20 +30,22 @@ impl Document for Value {
 }
 
 /// What lies at a path in a document.
-pub(crate) fn lookup<'a>(document: &'a dyn Document, path: &FieldPath) -> Found<Cow<'a, Value>> {
-    let Some((first, inner)) = path.names().split_first() else { return Found::Value(document.whole()) };
+pub(crate) fn lookup<'a>(document: &'a dyn Document, path: &FieldPath) -> PathFinding<Cow<'a, Value>> {
+    let Some((first, inner)) = path.names().split_first() else {
+        return PathFinding::Value(document.whole());
+    };
     match document.field(first) {
-        None => Found::Missing,
+        None => PathFinding::Missing,
         Some(Cow::Borrowed(value)) => match walk(value, inner) {
-            Found::Value(value) => Found::Value(Cow::Borrowed(value)),
-            Found::Missing => Found::Missing,
-            Found::Unreachable => Found::Unreachable,
+            PathFinding::Value(value) => PathFinding::Value(Cow::Borrowed(value)),
+            PathFinding::Missing => PathFinding::Missing,
+            PathFinding::Unreachable => PathFinding::Unreachable,
         },
-        Some(Cow::Owned(value)) if inner.is_empty() => Found::Value(Cow::Owned(value)),
+        Some(Cow::Owned(value)) if inner.is_empty() => PathFinding::Value(Cow::Owned(value)),
         Some(Cow::Owned(value)) => match walk(&value, inner) {
-            Found::Value(value) => Found::Value(Cow::Owned(value.clone())),
-            Found::Missing => Found::Missing,
-            Found::Unreachable => Found::Unreachable,
+            PathFinding::Value(value) => PathFinding::Value(Cow::Owned(value.clone())),
+            PathFinding::Missing => PathFinding::Missing,
+            PathFinding::Unreachable => PathFinding::Unreachable,
         },
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::document::{Document, lookup};
 use crate::error::{MangoError, shown};
 use crate::name::{Named, automatic_name};
-use crate::path::Found;
+use crate::path::PathFinding;
 use crate::request::Request;
 use crate::selector::{Selector, check_nesting};
 use crate::sort::{SortField, parse_members, parse_sort, to_array, to_members};
@@ -140,8 +140,8 @@ impl IndexDefinition {
             return None;
         }
         let value = |field: &SortField| match lookup(document, &field.path) {
-            Found::Value(value) => Some(value.into_owned()),
-            Found::Missing | Found::Unreachable => None,
+            PathFinding::Value(value) => Some(value.into_owned()),
+            PathFinding::Missing | PathFinding::Unreachable => None,
         };
         self.fields.iter().map(value).collect()
     }

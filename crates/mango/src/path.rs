@@ -67,7 +67,7 @@ impl FieldPath {
 
 /// What lies at a path. CouchDB's `$exists: false` tells apart why nothing does.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Found<T> {
+pub(crate) enum PathFinding<T> {
     /// This.
     Value(T),
     /// The innermost object lacks the field.
@@ -77,22 +77,22 @@ pub(crate) enum Found<T> {
 }
 
 /// Follows names into a value.
-pub(crate) fn walk<'a>(value: &'a Value, names: &[String]) -> Found<&'a Value> {
+pub(crate) fn walk<'a>(value: &'a Value, names: &[String]) -> PathFinding<&'a Value> {
     let mut value = value;
     for name in names {
         value = match value {
             Value::Object(members) => match members.get(name) {
                 Some(inner) => inner,
-                None => return Found::Missing,
+                None => return PathFinding::Missing,
             },
             Value::Array(elements) => match place(name).and_then(|place| elements.get(place)) {
                 Some(inner) => inner,
-                None => return Found::Unreachable,
+                None => return PathFinding::Unreachable,
             },
-            _ => return Found::Unreachable,
+            _ => return PathFinding::Unreachable,
         };
     }
-    Found::Value(value)
+    PathFinding::Value(value)
 }
 
 /// The place in an array that a name stands for.

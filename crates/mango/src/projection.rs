@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, lookup};
 use crate::error::{MangoError, shown};
-use crate::path::{FieldPath, Found, place};
+use crate::path::{FieldPath, PathFinding, place};
 use crate::sort::check_count;
 
 /// The fields of a result; a result has no other, not even `_id`.
@@ -36,7 +36,7 @@ impl Projection {
         let Self::Fields(paths) = self else { return document.whole().into_owned() };
         let mut projected = Map::new();
         for path in paths {
-            if let Found::Value(value) = lookup(document, path) {
+            if let PathFinding::Value(value) = lookup(document, path) {
                 put(&mut projected, path.names(), value.into_owned());
             }
         }

@@ -11,7 +11,7 @@ use crate::bounds::KeyRange;
 use crate::index::IndexDefinition;
 use crate::selector::{Comparison, Condition, FieldCondition, Node, Selector};
 pub(crate) use documents::document_ranges;
-use interval::{Intervals, Place};
+use interval::{Intervals, OrderPlace};
 
 /// The most ranges of one plan. Where a `$in` asks for more, what lies between its values is read too.
 pub const MAX_RANGES: usize = 1000;
@@ -120,8 +120,8 @@ fn operand_interval(comparison: Comparison, value: &Value) -> Option<Intervals> 
     if key.len() > MAX_KEY_BYTES {
         return None;
     }
-    let before = || Some(Place::before(value.clone(), key.clone()));
-    let after = || Some(Place::after(value.clone(), key.clone()));
+    let before = || Some(OrderPlace::before(value.clone(), key.clone()));
+    let after = || Some(OrderPlace::after(value.clone(), key.clone()));
     Some(match comparison {
         Comparison::Less => Intervals::between(None, before()),
         Comparison::LessOrEqual => Intervals::between(None, after()),
@@ -156,21 +156,21 @@ fn prefix_intervals(prefix: &str) -> Intervals {
     } else {
         let to = json!(format!("{head}{}", prefix::LAST));
         let to_key = sort_key(&to);
-        Some(Place::after(to, to_key))
+        Some(OrderPlace::after(to, to_key))
     };
-    Intervals::between(Some(Place::before(from, from_key)), to)
+    Intervals::between(Some(OrderPlace::before(from, from_key)), to)
 }
 
 /// The lowest array is the empty one, which is above every text.
-fn arrays_from() -> Option<Place> {
+fn arrays_from() -> Option<OrderPlace> {
     let lowest = json!([]);
     let key = sort_key(&lowest);
-    Some(Place::before(lowest, key))
+    Some(OrderPlace::before(lowest, key))
 }
 
 /// Objects are above every array.
-fn arrays_to() -> Option<Place> {
+fn arrays_to() -> Option<OrderPlace> {
     let lowest = json!({});
     let key = sort_key(&lowest);
-    Some(Place::before(lowest, key))
+    Some(OrderPlace::before(lowest, key))
 }

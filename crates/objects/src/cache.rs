@@ -21,11 +21,11 @@ pub(crate) struct Cache {
     limit_bytes: AtomicU64,
     /// Parts of files have names of their own.
     next_part: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CacheState {
     files: HashMap<String, Entry>,
     /// The longest unused first.
     order: BTreeMap<u64, String>,
@@ -39,7 +39,7 @@ struct Entry {
     used: u64,
 }
 
-impl State {
+impl CacheState {
     fn touch(&mut self, name: &str) -> bool {
         self.clock += 1;
         let Some(entry) = self.files.get_mut(name) else { return false };
@@ -88,7 +88,7 @@ impl Cache {
     }
 
     /// Takes up what an earlier process has left, the oldest first.
-    fn open(&self, state: &mut State) {
+    fn open(&self, state: &mut CacheState) {
         if std::mem::replace(&mut state.opened, true) {
             return;
         }
@@ -108,7 +108,7 @@ impl Cache {
     }
 
     /// Makes room for so much more.
-    fn shrink(&self, state: &mut State, more_bytes: u64) {
+    fn shrink(&self, state: &mut CacheState, more_bytes: u64) {
         let limit_bytes = self.limit_bytes.load(Ordering::Relaxed);
         while state.bytes.saturating_add(more_bytes) > limit_bytes
             && let Some((_, name)) = state.order.first_key_value().map(|(used, name)| (*used, name.clone()))

@@ -16,12 +16,12 @@ pub(crate) struct GateLimits {
 /// Anyone who waits holds a thread that others could use, so that the line is short.
 pub(crate) struct Gate {
     limits: GateLimits,
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     left: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct GateState {
     inside: usize,
     waiting: usize,
 }

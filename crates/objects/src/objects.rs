@@ -34,10 +34,10 @@ pub type Opener = Arc<dyn Fn(&str) -> Result<Box<dyn Bucket>, String> + Send + S
 /// The stores of objects that a server uses. Clones share them.
 #[derive(Clone)]
 pub struct Objects {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedBucket>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct SharedBucket {
     opener: Opener,
     clock: Clock,
     dir: PathBuf,
@@ -131,7 +131,7 @@ impl Objects {
     #[must_use]
     pub fn with_clock(dir: &Path, opener: Opener, clock: &Clock) -> Self {
         Spool::clear(dir);
-        let shared = Shared {
+        let shared = SharedBucket {
             opener,
             clock: clock.clone(),
             dir: dir.to_owned(),
@@ -191,7 +191,7 @@ impl Objects {
     ) -> Result<u64, ObjectError> {
         let WriteOptions { compressible, keep } = options;
         let bucket = self.shared.bucket(address)?;
-        let _inside = Shared::enter(&self.shared.uploads, &bucket)?;
+        let _inside = SharedBucket::enter(&self.shared.uploads, &bucket)?;
         let figures = self.shared.figures();
         let _timer = figures.upload_time.start();
         let mut writer = bucket.begin(name, &figures)?;
@@ -275,7 +275,7 @@ impl Objects {
     }
 }
 
-impl Shared {
+impl SharedBucket {
     pub(crate) fn figures(&self) -> Figures {
         self.figures.read().clone()
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use scrinium_ldap_wire::{Entry, Filter, MessageLimits};
 
 use crate::record::{
-    Fields, GroupField, GroupRecord, Member, PersonField, PersonRecord, Place, RecordFault, SourceRecords,
-    checked_address, checked_short_name, cleaned,
+    Fields, GroupField, GroupRecord, Member, PersonField, PersonRecord, RecordFault, RecordPlace,
+    SourceRecords, checked_address, checked_short_name, cleaned,
 };
 use crate::table::{proxy_addresses, settle_addresses, settle_names};
 
@@ -102,8 +102,8 @@ pub fn records_of<'a>(
     records
 }
 
-fn place_of(entry: &Entry) -> Place {
-    Place::Entry(crate::record::quoted(&entry.name))
+fn place_of(entry: &Entry) -> RecordPlace {
+    RecordPlace::Entry(crate::record::quoted(&entry.name))
 }
 
 fn kind_of(entry: &Entry, directory: DirectoryKind) -> Option<Kind> {

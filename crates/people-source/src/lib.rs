@@ -42,6 +42,6 @@ pub use ldif::{LdifContent, LdifError, LdifFault, LdifLimits, LdifRecord, entrie
 pub use plan::{Plan, PlanError, PlanOptions, plan};
 pub use record::{
     ALIASES_MAX, Fields, GroupField, GroupRecord, InitialPassword, LEFT_OUT_MAX, LeftOut, Member,
-    PersonField, PersonRecord, Place, RecordFault, SourceRecords, VALUE_MAX_BYTES,
+    PersonField, PersonRecord, RecordFault, RecordPlace, SourceRecords, VALUE_MAX_BYTES,
 };
 pub use table::{TableError, TableLimits, read_table};

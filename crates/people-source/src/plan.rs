@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use thiserror::Error;
 
-use crate::record::{Fields, GroupField, InitialPassword, PersonField, Place, SourceRecords, folded};
+use crate::record::{Fields, GroupField, InitialPassword, PersonField, RecordPlace, SourceRecords, folded};
 
 /// Whether a person of the directory may log in, and who said so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ pub struct GroupAddition {
 #[error("{place}: {what}")]
 pub struct Conflict {
     /// Where the record stands.
-    pub place: Place,
+    pub place: RecordPlace,
     /// What is wrong with it.
     pub what: ConflictKind,
 }
@@ -245,7 +245,7 @@ pub fn plan(
     let mut plan = Plan::default();
     let matched_people = people::matched(people, &source.people, options);
     let matched_groups = groups::matched(groups, &source.groups, options);
-    let state = State { people, groups, source, matched_people, matched_groups };
+    let state = PlanState { people, groups, source, matched_people, matched_groups };
     let settled = claims::settle(&state);
     plan.conflicts = settled.conflicts;
     people::plan(&state, &settled.people, &mut plan);
@@ -303,7 +303,7 @@ pub fn unknown_identities<'a>(
 }
 
 /// What a plan is made of.
-struct State<'a> {
+struct PlanState<'a> {
     people: &'a [KnownPerson],
     groups: &'a [KnownGroup],
     source: &'a SourceRecords,
@@ -431,6 +431,6 @@ fn group_addresses(fields: &Fields<GroupField>) -> impl Iterator<Item = &String>
 }
 
 /// How a record is named in messages.
-fn conflict(place: &Place, what: &ConflictKind) -> Conflict {
+fn conflict(place: &RecordPlace, what: &ConflictKind) -> Conflict {
     Conflict { place: place.clone(), what: what.clone() }
 }

@@ -105,7 +105,7 @@ pub struct PersonRecord {
     /// What stays the same at the source whatever else changes: an `entryUUID`, an `objectGUID`, an id of a table.
     pub identity: String,
     /// Where it stands in the source, for messages.
-    pub place: Place,
+    pub place: RecordPlace,
     /// The name to log in with.
     pub short_name: String,
     /// What the source says.
@@ -124,7 +124,7 @@ pub struct GroupRecord {
     /// What stays the same at the source.
     pub identity: String,
     /// Where it stands in the source, for messages.
-    pub place: Place,
+    pub place: RecordPlace,
     /// Its name.
     pub name: String,
     /// Who is in it.
@@ -144,14 +144,14 @@ pub enum Member {
 
 /// Where a record stands in its source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum RecordPlace {
     /// A line of a file, from 1.
     Line(u64),
     /// The name of an entry.
     Entry(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RecordPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(formatter, "line {line}"),
@@ -200,7 +200,7 @@ pub enum RecordFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Where it stands.
-    pub place: Place,
+    pub place: RecordPlace,
     /// Its identity, if it can be read: who it is about is at the source nonetheless.
     pub identity: Option<String>,
     /// What is wrong with it.
@@ -231,7 +231,7 @@ impl SourceRecords {
         self.left_out_count == self.left_out.len() && self.left_out.iter().all(|one| one.identity.is_some())
     }
 
-    pub(crate) fn leave_out(&mut self, place: Place, identity: Option<String>, fault: RecordFault) {
+    pub(crate) fn leave_out(&mut self, place: RecordPlace, identity: Option<String>, fault: RecordFault) {
         self.left_out_count += 1;
         if self.left_out.len() < LEFT_OUT_MAX {
             self.left_out.push(LeftOut { place, identity, fault });

@@ -7,8 +7,8 @@ use thiserror::Error;
 use crate::columns::{Column, column, is_disabled};
 use crate::encoding::decode;
 use crate::record::{
-    ALIASES_MAX, Fields, GroupRecord, InitialPassword, Member, PersonField, PersonRecord, Place, RecordFault,
-    SourceRecords, checked_address, checked_short_name, cleaned, folded, quoted,
+    ALIASES_MAX, Fields, GroupRecord, InitialPassword, Member, PersonField, PersonRecord, RecordFault,
+    RecordPlace, SourceRecords, checked_address, checked_short_name, cleaned, folded, quoted,
 };
 
 /// Limits of a table.
@@ -125,7 +125,7 @@ pub fn read_table(bytes: &[u8], limits: TableLimits) -> Result<SourceRecords, Ta
         }
         match head.person(&row, line) {
             Ok((person, groups)) => table.add(person, groups, line, limits)?,
-            Err((identity, fault)) => table.records.leave_out(Place::Line(line), identity, fault),
+            Err((identity, fault)) => table.records.leave_out(RecordPlace::Line(line), identity, fault),
         }
     }
     Ok(table.finish())
@@ -331,7 +331,7 @@ impl Draft {
         settle_addresses(&mut self.fields)?;
         let person = PersonRecord {
             identity,
-            place: Place::Line(line),
+            place: RecordPlace::Line(line),
             short_name,
             fields: self.fields,
             is_disabled: self.is_disabled,
@@ -420,7 +420,7 @@ impl Table {
             let identity = folded(&name);
             let group = self.groups.entry(identity.clone()).or_insert_with(|| GroupRecord {
                 identity,
-                place: Place::Line(line),
+                place: RecordPlace::Line(line),
                 name,
                 members: Vec::new(),
                 fields: Fields::new(),

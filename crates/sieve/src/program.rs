@@ -144,7 +144,7 @@ pub(crate) struct NotifyCommand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ProgramPlace {
     pub(crate) index: u32,
     pub(crate) from_last: bool,
 }
@@ -152,7 +152,7 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct DeleteHeaderCommand {
     pub(crate) name: Template,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<ProgramPlace>,
     pub(crate) matching: Matching,
     pub(crate) keys: Option<Keys>,
 }
@@ -214,12 +214,12 @@ pub(crate) enum Condition {
     Address {
         fields: Templates,
         part: AddressPart,
-        place: Option<Place>,
+        place: Option<ProgramPlace>,
         wanted: Wanted,
     },
     Header {
         fields: Templates,
-        place: Option<Place>,
+        place: Option<ProgramPlace>,
         wanted: Wanted,
     },
     Envelope {
@@ -254,7 +254,7 @@ pub(crate) enum Condition {
         field: Option<Template>,
         zone: ZoneChoice,
         part: String,
-        place: Option<Place>,
+        place: Option<ProgramPlace>,
         wanted: Wanted,
     },
     ValidNotifyMethod(Templates),

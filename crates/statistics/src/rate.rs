@@ -19,11 +19,11 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// Events per minute over a sliding window, and the highest value that it had. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Rate {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRate>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedRate {
     started: Instant,
     slots: [AtomicU64; SLOTS],
     total: Counter,
@@ -35,7 +35,7 @@ impl Rate {
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a gauge needs no more than 53 bits")]
     pub fn register(registry: &Registry, name: &str) -> Self {
-        let shared = Shared {
+        let shared = SharedRate {
             started: Instant::now(),
             slots: std::array::from_fn(|_| AtomicU64::new(0)),
             total: registry.counter(&format!("{name}.Total")),

@@ -17,14 +17,14 @@ pub struct Cursor<'snapshot> {
     tree: &'snapshot Tree,
     iterator: DBRawIteratorWithThreadMode<'snapshot, DB>,
     direction: Direction,
-    place: Place,
+    place: CursorPlace,
     reading: Reading<'snapshot>,
     /// What it reads ahead.
     _memory: Option<Reservation>,
 }
 
 /// Where the cursor is.
-enum Place {
+enum CursorPlace {
     /// Before the first key of the range.
     Start,
     /// At a key that has not been given out.
@@ -46,21 +46,21 @@ impl<'snapshot> Cursor<'snapshot> {
         reading: Reading<'snapshot>,
         memory: Option<Reservation>,
     ) -> Self {
-        let place = if is_empty { Place::Nowhere } else { Place::Start };
+        let place = if is_empty { CursorPlace::Nowhere } else { CursorPlace::Start };
         Self { tree, iterator, direction, place, reading, _memory: memory }
     }
 
     /// Jumps so that the next key given out is `key`, or the nearest one after it in the cursor's
     /// direction. Jumps either way; a `key` outside the range counts as that end of the range.
     pub fn seek(&mut self, key: &[u8]) {
-        if matches!(self.place, Place::Nowhere) {
+        if matches!(self.place, CursorPlace::Nowhere) {
             return;
         }
         match self.direction {
             Direction::Forward => self.iterator.seek(key),
             Direction::Backward => self.iterator.seek_for_prev(key),
         }
-        self.place = Place::Before;
+        self.place = CursorPlace::Before;
     }
 
     /// The next key and its value, `None` at the end of the range.
@@ -71,20 +71,20 @@ impl<'snapshot> Cursor<'snapshot> {
     #[allow(clippy::should_implement_trait, reason = "what it lends lives only until the next call")]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, StoreError> {
         match (&self.place, self.direction) {
-            (Place::Start, Direction::Forward) => self.iterator.seek_to_first(),
-            (Place::Start, Direction::Backward) => self.iterator.seek_to_last(),
-            (Place::At, Direction::Forward) => self.iterator.next(),
-            (Place::At, Direction::Backward) => self.iterator.prev(),
-            (Place::Before, _) => {}
-            (Place::End | Place::Nowhere, _) => return Ok(None),
+            (CursorPlace::Start, Direction::Forward) => self.iterator.seek_to_first(),
+            (CursorPlace::Start, Direction::Backward) => self.iterator.seek_to_last(),
+            (CursorPlace::At, Direction::Forward) => self.iterator.next(),
+            (CursorPlace::At, Direction::Backward) => self.iterator.prev(),
+            (CursorPlace::Before, _) => {}
+            (CursorPlace::End | CursorPlace::Nowhere, _) => return Ok(None),
         }
         if self.iterator.valid() {
-            self.place = Place::At;
+            self.place = CursorPlace::At;
             self.reading.count();
             let entry = self.iterator.item();
             return Ok(Some(entry.ok_or_else(|| never!("a cursor that stands at a key has an entry"))?));
         }
-        self.place = Place::End;
+        self.place = CursorPlace::End;
         self.iterator.status().map_err(|error| self.tree.error("read", &error))?;
         Ok(None)
     }
@@ -93,7 +93,7 @@ impl<'snapshot> Cursor<'snapshot> {
 impl Cursor<'_> {
     /// The key that was given out last, and its value.
     pub(crate) fn current(&self) -> Option<Entry<'_>> {
-        if matches!(self.place, Place::At) { self.iterator.item() } else { None }
+        if matches!(self.place, CursorPlace::At) { self.iterator.item() } else { None }
     }
 }
 

@@ -32,12 +32,12 @@ pub struct FreezeOptions {
 pub(crate) struct Hold {
     /// As the state says, for anyone who commits while nothing is held.
     on: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<FreezeState>,
     ended: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FreezeState {
     held: Option<Held>,
     waiting: usize,
     /// Of the last freeze that began.
@@ -106,7 +106,7 @@ impl Hold {
         has_held
     }
 
-    fn end(&self, state: &mut State) {
+    fn end(&self, state: &mut FreezeState) {
         state.held = None;
         self.on.store(false, Ordering::SeqCst);
         self.ended.notify_all();

@@ -75,11 +75,11 @@ type Pressure = Arc<dyn Fn() -> bool + Send + Sync>;
 /// The limits of all classes. Clones share them.
 #[derive(Clone, Default)]
 pub struct IoLimits {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLimiter>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedLimiter {
     classes: [Class; IoClass::ALL.len()],
     /// Whether requests wait.
     pressure: RwLock<Option<Pressure>>,

@@ -15,11 +15,11 @@ const MAX_MARKS: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ProgressState {
     /// Bytes applied since the store was opened.
     applied_bytes: u64,
     /// Of these, bytes known to be in synced files.

@@ -11,7 +11,7 @@ use self_cell::self_cell;
 use crate::tree::Tree;
 use crate::{Family, StoreError};
 
-type Found<'a> = Vec<Option<DBPinnableSlice<'a>>>;
+type FoundSlices<'a> = Vec<Option<DBPinnableSlice<'a>>>;
 
 self_cell!(
     struct OneCell {
@@ -25,7 +25,7 @@ self_cell!(
     struct ManyCell {
         owner: Arc<Tree>,
         #[covariant]
-        dependent: Found,
+        dependent: FoundSlices,
     }
 );
 

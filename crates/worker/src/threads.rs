@@ -28,15 +28,15 @@ pub(crate) struct ThreadCounts {
 
 /// The handle; when it is dropped the threads finish what is queued and end.
 pub(crate) struct Threads {
-    shared: Arc<Shared>,
+    shared: Arc<SharedThreads>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedThreads {
+    state: Mutex<ThreadsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ThreadsState {
     queue: VecDeque<Job>,
     limit: usize,
     threads: usize,
@@ -54,8 +54,8 @@ struct State {
 
 impl Threads {
     pub(crate) fn new(limit: usize) -> Self {
-        let state = State { limit: limit.max(1), ..State::default() };
-        Self { shared: Arc::new(Shared { state: Mutex::new(state) }) }
+        let state = ThreadsState { limit: limit.max(1), ..ThreadsState::default() };
+        Self { shared: Arc::new(SharedThreads { state: Mutex::new(state) }) }
     }
 
     /// Queues a job. False, and the job is dropped, if `queue_limit` jobs wait already or there is no
@@ -88,7 +88,7 @@ impl Threads {
     }
 
     /// Starts one more thread if the limit allows it. The lock stays held: this is rare and short.
-    fn start_thread(&self, state: &mut State) {
+    fn start_thread(&self, state: &mut ThreadsState) {
         if state.threads >= state.limit {
             return;
         }
@@ -121,9 +121,9 @@ impl Drop for Threads {
     }
 }
 
-impl Shared {
+impl SharedThreads {
     /// Wakes a thread, unless one is on its way already.
-    fn wake_one(&self, mut state: MutexGuard<'_, State>) {
+    fn wake_one(&self, mut state: MutexGuard<'_, ThreadsState>) {
         let last = if state.waking { None } else { state.waiting.pop() };
         state.waking |= last.is_some();
         drop(state);
@@ -132,7 +132,7 @@ impl Shared {
         }
     }
 
-    fn wake_all(&self, mut state: MutexGuard<'_, State>) {
+    fn wake_all(&self, mut state: MutexGuard<'_, ThreadsState>) {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for thread in waiting {

@@ -17,21 +17,21 @@ const HEADER_MAX_BYTES: usize = 16 << 10;
 
 /// Decrypts one file. What is put in comes out in [`Opener::take`] once its piece is whole and proven.
 pub(crate) struct Opener {
-    state: State,
+    state: OpenerState,
     /// What was put in and is not decrypted.
     sealed: Vec<u8>,
     /// What is decrypted and was not taken.
     opened: Vec<u8>,
 }
 
-enum State {
+enum OpenerState {
     Header,
     Pieces { cipher: Box<LessSafeKey>, number: u64 },
 }
 
 impl Opener {
     pub(crate) fn new() -> Self {
-        Self { state: State::Header, sealed: Vec::new(), opened: Vec::new() }
+        Self { state: OpenerState::Header, sealed: Vec::new(), opened: Vec::new() }
     }
 
     /// Adds bytes of the file; `last`: they are its end.
@@ -40,10 +40,10 @@ impl Opener {
     /// [`CipherError`]. Nothing that was not proven is in [`Opener::take`].
     pub(crate) fn put(&mut self, bytes: &[u8], last: bool, keys: &Identities) -> Result<(), CipherError> {
         self.sealed.extend_from_slice(bytes);
-        if matches!(self.state, State::Header) && !self.read_header(last, keys)? {
+        if matches!(self.state, OpenerState::Header) && !self.read_header(last, keys)? {
             return Ok(());
         }
-        let State::Pieces { cipher, number } = &mut self.state else { return Ok(()) };
+        let OpenerState::Pieces { cipher, number } = &mut self.state else { return Ok(()) };
         let mut at = 0;
         // A full piece may be the last one as long as nothing follows it.
         while self.sealed.len() - at > SEALED_CHUNK_BYTES || (last && self.sealed.len() > at) {
@@ -88,7 +88,7 @@ impl Opener {
         let file_key = file_key(head, keys)?;
         hmac::verify(&header_key(&file_key)?, head.as_bytes(), &mac).map_err(|_| CipherError::Damaged)?;
         let cipher = payload_cipher(&file_key, nonce)?;
-        self.state = State::Pieces { cipher: Box::new(cipher), number: 0 };
+        self.state = OpenerState::Pieces { cipher: Box::new(cipher), number: 0 };
         self.sealed.drain(..length + NONCE_BYTES);
         self.opened.reserve(CHUNK_BYTES);
         Ok(true)

@@ -51,7 +51,7 @@ struct Pauses {
 }
 
 #[derive(Default)]
-struct Found {
+struct FoundRounds {
     rounds: u64,
     places: f64,
     pauses: Pauses,
@@ -62,7 +62,7 @@ impl Rounds {
     #[must_use]
     pub fn of(log: &OperationLog) -> Self {
         let mut rounds = Self::default();
-        let mut found: BTreeMap<(Action, usize), Found> = BTreeMap::new();
+        let mut found: BTreeMap<(Action, usize), FoundRounds> = BTreeMap::new();
         let mut sizes: BTreeMap<Action, Vec<u64>> = BTreeMap::new();
         for person in log.done.chunk_by(|one, other| one.person == other.person) {
             rounds.users += 1;
@@ -90,7 +90,7 @@ impl Rounds {
         rounds
     }
 
-    fn add_session(&mut self, session: &[Done], found: &mut BTreeMap<(Action, usize), Found>) {
+    fn add_session(&mut self, session: &[Done], found: &mut BTreeMap<(Action, usize), FoundRounds>) {
         self.sessions += 1;
         if let (Some(first), Some(last)) = (session.first(), session.last()) {
             self.at_work += Duration::from_millis(last.at_ms - first.at_ms);

@@ -19,11 +19,11 @@ const WAITING: usize = 4;
 
 pub(crate) struct CriticalRegion {
     here: Arc<Semaphore>,
-    shared: Option<Shared>,
+    shared: Option<SharedRegion>,
 }
 
 /// The region of several processes, as one of them sees it.
-struct Shared {
+struct SharedRegion {
     ask: mpsc::Sender<Asked>,
     granted: Arc<Semaphore>,
 }
@@ -45,7 +45,7 @@ impl CriticalRegion {
     pub(crate) fn shared() -> (Self, mpsc::Receiver<Asked>, Arc<Semaphore>) {
         let (ask, asked) = mpsc::channel(WAITING);
         let granted = Arc::new(Semaphore::new(0));
-        let shared = Some(Shared { ask, granted: Arc::clone(&granted) });
+        let shared = Some(SharedRegion { ask, granted: Arc::clone(&granted) });
         (Self { here: Arc::new(Semaphore::new(1)), shared }, asked, granted)
     }
 

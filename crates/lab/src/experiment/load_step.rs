@@ -18,7 +18,7 @@ use super::usage::Measured;
 use crate::program::laboratory;
 
 /// Everything that a load needs of its cell.
-pub(super) struct Place<'a> {
+pub(super) struct LoadCell<'a> {
     pub(super) step: &'a str,
     pub(super) values: &'a Values,
     pub(super) urls: &'a [Address],
@@ -50,7 +50,7 @@ pub(super) struct Loaded {
     pub(super) reports: Vec<String>,
 }
 
-impl Place<'_> {
+impl LoadCell<'_> {
     fn text(&self, text: &str) -> Result<String, ExperimentError> {
         substitute(text, self.values).map_err(|why| self.wrong(why))
     }

@@ -14,7 +14,7 @@ use super::definition::Scalar;
 use super::error::ExperimentError;
 use super::fill::{Filling, fill};
 use super::ground::{Ground, Limits};
-use super::load_step::{Address, Loaded, Place};
+use super::load_step::{Address, LoadCell, Loaded};
 use super::server::{self, Server, ServerCommand};
 use super::step::{Fill, RequestStep, Start, Step, StepAction};
 use super::usage::{Measured, StepUsage, disk_bytes};
@@ -232,8 +232,8 @@ impl<'a> Stage<'a> {
         self.servers.iter().map(address).collect()
     }
 
-    fn place<'p>(&'p self, step: &'p str, urls: &'p [Address]) -> Place<'p> {
-        Place { step, values: &self.values, urls, command: self.command, folder: &self.reports }
+    fn place<'p>(&'p self, step: &'p str, urls: &'p [Address]) -> LoadCell<'p> {
+        LoadCell { step, values: &self.values, urls, command: self.command, folder: &self.reports }
     }
 
     fn number<T: std::str::FromStr>(&self, scalar: &Scalar, step: &str) -> Result<T, ExperimentError> {

@@ -33,12 +33,12 @@ struct Sums {
     peak_resident_bytes: u64,
 }
 
-struct State {
+struct UsageState {
     meters: Vec<ProcessMeter>,
     sums: Sums,
 }
 
-impl State {
+impl UsageState {
     fn look(&mut self) {
         let mut resident = 0;
         for usage in self.meters.iter_mut().filter_map(ProcessMeter::read) {
@@ -54,7 +54,7 @@ impl State {
 
 /// Looks at the servers while a step runs.
 pub(super) struct StepUsage {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<UsageState>>,
     task: JoinHandle<()>,
     began: Instant,
 }
@@ -63,7 +63,7 @@ impl StepUsage {
     /// A step begins.
     pub(super) fn begin(pids: &[u32]) -> Self {
         let meters = pids.iter().filter_map(|pid| ProcessMeter::new(*pid)).collect();
-        let state = Arc::new(Mutex::new(State { meters, sums: Sums::default() }));
+        let state = Arc::new(Mutex::new(UsageState { meters, sums: Sums::default() }));
         let looked_at = Arc::clone(&state);
         let task = tokio::spawn(async move {
             loop {

@@ -21,12 +21,12 @@ const LONGEST_BETWEEN_LINES: Duration = Duration::from_secs(160);
 
 /// Shows one phase after the other.
 pub struct Progress {
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
     terminal: bool,
     quiet: bool,
 }
 
-struct State {
+struct ProgressState {
     bar: ProgressBar,
     phase: String,
     last_line: Instant,
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     fn of(terminal: bool, quiet: bool) -> Self {
-        let state = State {
+        let state = ProgressState {
             bar: ProgressBar::hidden(),
             phase: String::new(),
             last_line: Instant::now(),
@@ -127,7 +127,7 @@ impl Progress {
     }
 
     /// Shows it; whether a line was written.
-    fn show(&self, state: &mut State, steps: u64, message: &str) -> bool {
+    fn show(&self, state: &mut ProgressState, steps: u64, message: &str) -> bool {
         state.bar.set_position(steps);
         state.bar.set_message(message.to_owned());
         let is_due = !self.terminal && !self.quiet && state.last_line.elapsed() >= state.until_again;

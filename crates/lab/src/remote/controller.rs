@@ -215,7 +215,7 @@ fn microseconds(origin: Instant, at: Instant) -> u64 {
 pub(crate) struct Remote {
     name: String,
     orders: mpsc::Sender<Order>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedController>,
     reader: JoinHandle<Option<Reading>>,
     writer: JoinHandle<Option<OwnedWriteHalf>>,
     clock: ClockReading,
@@ -227,7 +227,7 @@ pub(crate) struct Remote {
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedController {
     heard: Mutex<Heard>,
     changed: Notify,
 }
@@ -244,7 +244,7 @@ struct Heard {
 impl Remote {
     fn new(member: Member, region: &Arc<SharedRegion>, origin: Instant, ledger: Option<Arc<Ledger>>) -> Self {
         let (orders, waiting) = mpsc::channel(ORDERS);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedController::default());
         let number = region.join(orders.clone());
         let ears = Ears { shared: Arc::clone(&shared), region: Arc::clone(region), number, ledger };
         let reader = tokio::spawn(ears.listen(member.read));
@@ -344,7 +344,7 @@ impl Remote {
     }
 }
 
-impl Shared {
+impl SharedController {
     fn lose(&self, why: String) {
         self.heard.lock().lost.get_or_insert(why);
         self.changed.notify_waiters();
@@ -375,7 +375,7 @@ impl Shared {
 
 /// Where goes what one driver says.
 struct Ears {
-    shared: Arc<Shared>,
+    shared: Arc<SharedController>,
     region: Arc<SharedRegion>,
     /// The driver, as the region knows it.
     number: usize,
@@ -429,7 +429,7 @@ impl Ears {
 async fn tell(
     mut write: OwnedWriteHalf,
     mut waiting: mpsc::Receiver<Order>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedController>,
 ) -> Option<OwnedWriteHalf> {
     while let Some(order) = waiting.recv().await {
         let last = matches!(order, Order::Finish);

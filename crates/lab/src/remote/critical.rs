@@ -11,11 +11,11 @@ use super::message::Order;
 /// Who is in the region, and who waits. A driver asks for one user at a time.
 #[derive(Default)]
 pub(super) struct SharedRegion {
-    state: Mutex<State>,
+    state: Mutex<RegionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RegionState {
     inside: Option<usize>,
     waiting: VecDeque<usize>,
     drivers: Vec<mpsc::Sender<Order>>,
@@ -48,7 +48,7 @@ impl SharedRegion {
     }
 }
 
-impl State {
+impl RegionState {
     fn let_in(&mut self) {
         while self.inside.is_none()
             && let Some(next) = self.waiting.pop_front()

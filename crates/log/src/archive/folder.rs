@@ -9,7 +9,7 @@ use super::segment::{self, SegmentHeader};
 use crate::extent::FIRST_FRAME;
 use crate::frame::take_record;
 use crate::system::{Access, OperatingSystem, System};
-use crate::walk::{Found, Walk};
+use crate::walk::{FrameFinding, Walk};
 use crate::{LogError, Sequence};
 
 /// The archived part of one log.
@@ -182,7 +182,7 @@ impl ArchivedGroups {
             let found = walk.frame(*offset)?;
             let damaged = |problem| LogError::Damaged { file: walk.path.clone(), offset: *offset, problem };
             let (frame, mut payload) = match found {
-                Found::Frame(frame, payload) if frame.first == *next => (frame, payload),
+                FrameFinding::Frame(frame, payload) if frame.first == *next => (frame, payload),
                 _ => return Err(damaged("a frame is missing or is not what was written")),
             };
             let mut records = Vec::new();

@@ -26,7 +26,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// How the archive of an open log stands. Clones are of the same one.
 #[derive(Clone)]
 pub struct Archive {
-    shared: Arc<Shared>,
+    shared: Arc<SharedArchive>,
 }
 
 /// What is known of the archive at one moment.
@@ -48,16 +48,16 @@ pub struct ArchiveStatus {
     pub failure: Option<LogError>,
 }
 
-struct Shared {
+struct SharedArchive {
     system: Arc<dyn System>,
     source: Source,
     dir: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<ArchiveState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ArchiveState {
     /// In order; as many as there are extents at most.
     jobs: VecDeque<Job>,
     next: u64,
@@ -130,8 +130,10 @@ impl Archiver {
         complete: Vec<Job>,
         active: u64,
     ) -> Result<Self, LogError> {
-        let mut state =
-            State { next: complete.first().map_or(active, |job| job.live.first), ..State::default() };
+        let mut state = ArchiveState {
+            next: complete.first().map_or(active, |job| job.live.first),
+            ..ArchiveState::default()
+        };
         let folder = segment::folder(&dir, source.key);
         for job in complete {
             let path = segment::path(&folder, job.live.first);
@@ -143,7 +145,7 @@ impl Archiver {
                 state.jobs.push_back(job);
             }
         }
-        let shared = Shared { system, source, dir, state: Mutex::new(state), changed: Condvar::new() };
+        let shared = SharedArchive { system, source, dir, state: Mutex::new(state), changed: Condvar::new() };
         let shared = Arc::new(shared);
         let work = {
             let shared = shared.clone();
@@ -198,7 +200,7 @@ impl Archiver {
     }
 }
 
-impl Shared {
+impl SharedArchive {
     fn run(&self) {
         loop {
             let mut state = self.state.lock();

@@ -13,7 +13,7 @@ use crate::buffer::{AlignedBuffer, BLOCK, BlockStream, read_full, write_all};
 use crate::extent::{self, FIRST_FRAME};
 use crate::recovery::Live;
 use crate::system::{Access, System};
-use crate::walk::{Found, Walk};
+use crate::walk::{FrameFinding, Walk};
 
 /// A segment that is being written; left by a crash, it means nothing.
 const UNFINISHED: &str = "segment.new";
@@ -207,7 +207,7 @@ pub(crate) fn check(system: &dyn System, path: &Path, header: &SegmentHeader) ->
 /// Goes past the frame that `reached` ends before; returns the frame's length.
 fn pass_frame(walk: &mut Walk, reached: &mut SegmentHeader) -> Result<u64, LogError> {
     match walk.frame(reached.end)? {
-        Found::Frame(frame, _) if frame.first == reached.next => {
+        FrameFinding::Frame(frame, _) if frame.first == reached.next => {
             reached.next = frame.next();
             reached.end += frame.frame_bytes();
             if let Some(time_ms) = frame.time_ms {

@@ -6,7 +6,7 @@ use crate::bounds::{Edge, KeyBound, KeyRange};
 
 /// A place in the order of values: on one side of a value.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct OrderPlace {
     key: Vec<u8>,
     edge: Edge,
     value: Value,
@@ -15,15 +15,15 @@ pub(super) struct Place {
 /// The values between two places; without a place, from the lowest or to the highest.
 #[derive(Clone, Debug)]
 struct Interval {
-    start: Option<Place>,
-    end: Option<Place>,
+    start: Option<OrderPlace>,
+    end: Option<OrderPlace>,
 }
 
 /// Intervals in order, none of which overlap.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals(Vec<Interval>);
 
-impl Place {
+impl OrderPlace {
     pub(super) fn before(value: Value, key: Vec<u8>) -> Self {
         Self { key, edge: Edge::Before, value }
     }
@@ -71,7 +71,7 @@ impl Intervals {
         Self::between(None, None)
     }
 
-    pub(super) fn between(start: Option<Place>, end: Option<Place>) -> Self {
+    pub(super) fn between(start: Option<OrderPlace>, end: Option<OrderPlace>) -> Self {
         let interval = Interval { start, end };
         Self(if interval.is_empty() { Vec::new() } else { vec![interval] })
     }
@@ -81,8 +81,8 @@ impl Intervals {
         values.sort_unstable_by(|(_, left), (_, right)| left.cmp(right));
         values.dedup_by(|(_, left), (_, right)| left == right);
         let interval = |(value, key): (Value, Vec<u8>)| Interval {
-            start: Some(Place::before(value.clone(), key.clone())),
-            end: Some(Place::after(value, key)),
+            start: Some(OrderPlace::before(value.clone(), key.clone())),
+            end: Some(OrderPlace::after(value, key)),
         };
         Self(values.into_iter().map(interval).collect())
     }
@@ -93,8 +93,8 @@ impl Intervals {
         all.extend(others.0);
         // An interval without a start is the first; `None` sorts so.
         all.sort_by(|left, right| {
-            let left = left.start.as_ref().map(Place::position);
-            left.cmp(&right.start.as_ref().map(Place::position))
+            let left = left.start.as_ref().map(OrderPlace::position);
+            left.cmp(&right.start.as_ref().map(OrderPlace::position))
         });
         Self(all)
     }
@@ -144,7 +144,7 @@ impl Intervals {
 
     /// The keys that begin with these values and continue one of the intervals.
     pub(super) fn key_ranges(&self, beginning: &[Value]) -> Vec<KeyRange> {
-        let bound = |place: &Option<Place>, otherwise: Edge| {
+        let bound = |place: &Option<OrderPlace>, otherwise: Edge| {
             let mut values = beginning.to_vec();
             values.extend(place.as_ref().map(|place| place.value.clone()));
             KeyBound { values, edge: place.as_ref().map_or(otherwise, |place| place.edge) }

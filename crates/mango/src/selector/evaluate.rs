@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::condition::Condition;
 use super::node::{FieldCondition, Node};
 use crate::document::Document;
-use crate::path::{Found, walk};
+use crate::path::{PathFinding, walk};
 
 /// A document's fields, each read once however many conditions look at it.
 struct Reader<'a> {
@@ -21,16 +21,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn find(&self, field: &FieldCondition) -> Found<&Value> {
+    fn find(&self, field: &FieldCondition) -> PathFinding<&Value> {
         let Some((_, inner)) = field.path.names().split_first() else {
-            return Found::Value(self.whole.get_or_init(|| self.document.whole()));
+            return PathFinding::Value(self.whole.get_or_init(|| self.document.whole()));
         };
         let (Some(cell), Some(name)) = (self.fields.get(field.place), self.names.get(field.place)) else {
-            return Found::Missing;
+            return PathFinding::Missing;
         };
         match cell.get_or_init(|| self.document.field(name)) {
             Some(value) => walk(value, inner),
-            None => Found::Missing,
+            None => PathFinding::Missing,
         }
     }
 }
@@ -56,10 +56,10 @@ fn holds(node: &Node, field_holds: &dyn Fn(&FieldCondition) -> bool) -> bool {
     }
 }
 
-fn condition_holds(condition: &Condition, found: &Found<&Value>) -> bool {
+fn condition_holds(condition: &Condition, found: &PathFinding<&Value>) -> bool {
     match found {
-        Found::Value(value) => condition.holds(value),
-        Found::Missing => matches!(condition, Condition::Exists(false)),
-        Found::Unreachable => false,
+        PathFinding::Value(value) => condition.holds(value),
+        PathFinding::Missing => matches!(condition, Condition::Exists(false)),
+        PathFinding::Unreachable => false,
     }
 }

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Conflict, ConflictKind, Match, State, addresses_of, conflict, group_addresses};
-use crate::record::{Place, folded};
+use super::{Conflict, ConflictKind, Match, PlanState, addresses_of, conflict, group_addresses};
+use crate::record::{RecordPlace, folded};
 
 /// Which records are taken, and why the others are not.
 pub(super) struct Settled {
@@ -25,7 +25,7 @@ struct Holder<'a> {
 
 /// A record: what it wants, and whom it is about.
 struct Candidate<'a> {
-    place: &'a Place,
+    place: &'a RecordPlace,
     wants: BTreeSet<String>,
     holder: Option<usize>,
     lost: Option<ConflictKind>,
@@ -35,7 +35,7 @@ fn names<'a>(name: &str, addresses: impl Iterator<Item = &'a String>) -> BTreeSe
     addresses.map(|address| folded(address)).chain([folded(name)]).collect()
 }
 
-pub(super) fn settle(state: &State<'_>) -> Settled {
+pub(super) fn settle(state: &PlanState<'_>) -> Settled {
     let mut holders = holders_of(state);
     let mut candidates = candidates_of(state);
     for (number, candidate) in candidates.iter().enumerate() {
@@ -57,7 +57,7 @@ pub(super) fn settle(state: &State<'_>) -> Settled {
 }
 
 /// People first, then groups.
-fn holders_of<'a>(state: &State<'a>) -> Vec<Holder<'a>> {
+fn holders_of<'a>(state: &PlanState<'a>) -> Vec<Holder<'a>> {
     let people = state.people.iter().map(|person| Holder {
         id: &person.id,
         has: names(&person.short_name, addresses_of(&person.fields)),
@@ -72,7 +72,7 @@ fn holders_of<'a>(state: &State<'a>) -> Vec<Holder<'a>> {
 }
 
 /// People first, then groups.
-fn candidates_of<'a>(state: &State<'a>) -> Vec<Candidate<'a>> {
+fn candidates_of<'a>(state: &PlanState<'a>) -> Vec<Candidate<'a>> {
     let candidate = |place, wants, found: &Match, first: usize| {
         let (holder, lost) = match found {
             Match::New => (None, None),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use scrinium_ldap_wire::{DistinguishedName, NormalName};
 
 use super::{
-    GroupAddition, GroupChange, KnownGroup, Match, Named, Origin, Plan, PlanOptions, State,
+    GroupAddition, GroupChange, KnownGroup, Match, Named, Origin, Plan, PlanOptions, PlanState,
     UNKNOWN_MEMBERS_MAX, UnknownMember, addresses_of, group_addresses, matches_of, people::wanted_fields,
 };
 use crate::record::{Fields, GroupField, GroupRecord, Member, PersonField, folded, quoted};
@@ -33,7 +33,7 @@ struct Members {
 }
 
 impl Members {
-    fn new(state: &State<'_>, people: &[bool], groups: &[bool]) -> Self {
+    fn new(state: &PlanState<'_>, people: &[bool], groups: &[bool]) -> Self {
         let mut members = Self { by_name: HashMap::new(), by_entry: HashMap::new() };
         let mut people_after: Vec<(&str, Fields<PersonField>)> =
             state.people.iter().map(|known| (known.short_name.as_str(), known.fields.clone())).collect();
@@ -119,7 +119,7 @@ impl Members {
     }
 }
 
-pub(super) fn plan(state: &State<'_>, people: &[bool], groups: &[bool], plan: &mut Plan) {
+pub(super) fn plan(state: &PlanState<'_>, people: &[bool], groups: &[bool], plan: &mut Plan) {
     let names = Members::new(state, people, groups);
     let records = state.source.groups.iter().zip(&state.matched_groups).zip(groups);
     for ((record, found), _) in records.filter(|(_, taken)| **taken) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    KnownPerson, Match, Named, Origin, PersonAddition, PersonChange, Plan, PlanError, PlanOptions, Standing,
-    State, addresses_of, matches_of,
+    KnownPerson, Match, Named, Origin, PersonAddition, PersonChange, Plan, PlanError, PlanOptions, PlanState,
+    Standing, addresses_of, matches_of,
 };
 use crate::record::{Fields, PersonField, PersonRecord, folded};
 
@@ -53,7 +53,7 @@ fn is_same(field: PersonField, one: &[String], other: &[String]) -> bool {
     all(one) == all(other)
 }
 
-pub(super) fn plan(state: &State<'_>, taken: &[bool], plan: &mut Plan) {
+pub(super) fn plan(state: &PlanState<'_>, taken: &[bool], plan: &mut Plan) {
     let records = state.source.people.iter().zip(&state.matched_people).zip(taken);
     for ((record, found), _) in records.filter(|(_, taken)| **taken) {
         match found {

@@ -10,8 +10,8 @@ use scrinium_people_source::plan::{
     unknown_identities,
 };
 use scrinium_people_source::{
-    Fields, GroupField, GroupRecord, LeftOut, Member, PersonField, PersonRecord, Place, Plan, PlanOptions,
-    RecordFault, SourceRecords, plan,
+    Fields, GroupField, GroupRecord, LeftOut, Member, PersonField, PersonRecord, Plan, PlanOptions,
+    RecordFault, RecordPlace, SourceRecords, plan,
 };
 
 const SYNC: PlanOptions = PlanOptions { is_complete: true, takes_over: true, most_disabled_percent: 50 };
@@ -28,7 +28,7 @@ fn record(identity: &str, short_name: &str, addresses: &[&str]) -> PersonRecord 
     ]);
     PersonRecord {
         identity: identity.to_owned(),
-        place: Place::Line(1),
+        place: RecordPlace::Line(1),
         short_name: short_name.to_owned(),
         fields,
         is_disabled: Some(false),
@@ -40,7 +40,7 @@ fn record(identity: &str, short_name: &str, addresses: &[&str]) -> PersonRecord 
 fn group(identity: &str, name: &str, members: &[&str]) -> GroupRecord {
     GroupRecord {
         identity: identity.to_owned(),
-        place: Place::Line(1),
+        place: RecordPlace::Line(1),
         name: name.to_owned(),
         members: members.iter().map(|&name| Member::Entry(format!("UID={name}, DC=X"))).collect(),
         fields: BTreeMap::from([(GroupField::EntryName, vec![format!("cn={name},dc=x")])]),
@@ -275,7 +275,7 @@ fn a_source_that_answers_half_locks_nobody_out() {
     // A line that is wrong is somebody, and may be anybody.
     let mut left_out = half(39);
     let fault =
-        LeftOut { place: Place::Line(40), identity: Some("39".to_owned()), fault: RecordFault::NoName };
+        LeftOut { place: RecordPlace::Line(40), identity: Some("39".to_owned()), fault: RecordFault::NoName };
     left_out.left_out.push(fault);
     left_out.left_out_count = 1;
     let plan_of = model.plan(&left_out, options);

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use scrinium_people_source::{
-    Member, PersonField, PersonRecord, Place, RecordFault, SourceRecords, TableError, TableLimits, decode,
-    read_table,
+    Member, PersonField, PersonRecord, RecordFault, RecordPlace, SourceRecords, TableError, TableLimits,
+    decode, read_table,
 };
 
 fn read(text: &str) -> SourceRecords {
@@ -72,7 +72,7 @@ fn our_own_table_with_groups_passwords_and_tabs() {
     assert!(!format!("{records:?}").contains("engine no 1"));
     // The address is no alias of itself.
     assert_eq!(field(ada, PersonField::Aliases), "a@example.test");
-    assert_eq!((charles.place.clone(), charles.is_disabled), (Place::Line(4), Some(true)));
+    assert_eq!((charles.place.clone(), charles.is_disabled), (RecordPlace::Line(4), Some(true)));
     let groups: Vec<_> =
         records.groups.iter().map(|group| (group.name.as_str(), group.members.len())).collect();
     assert_eq!(groups, [("Engines", 2), ("Writers", 1)]);
@@ -112,7 +112,7 @@ fn a_line_that_is_wrong_is_left_out_and_said() {
     let records = read(table);
     let faults: Vec<_> =
         records.left_out.iter().map(|one| (&one.place, one.identity.as_deref(), &one.fault)).collect();
-    let line = Place::Line;
+    let line = RecordPlace::Line;
     assert_eq!(
         faults,
         [

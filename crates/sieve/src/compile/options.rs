@@ -6,7 +6,7 @@ use crate::error::{Position, ScriptError, ScriptFault};
 use crate::extension::Extension;
 use crate::lexer::shortened;
 use crate::matching::{Comparator, MatchKind, Matching, Relation};
-use crate::program::{AddressPart, Place};
+use crate::program::{AddressPart, ProgramPlace};
 use crate::syntax::Text;
 
 /// What was said of the way to match, the part of an address, and the place of a field.
@@ -110,9 +110,9 @@ impl MatchOptions {
 
     /// # Errors
     /// `:last` stands without `:index`.
-    pub(crate) fn place(&self) -> Result<Option<Place>, ScriptError> {
+    pub(crate) fn place(&self) -> Result<Option<ProgramPlace>, ScriptError> {
         match (self.index, self.last) {
-            (Some(index), last) => Ok(Some(Place { index, from_last: last.is_some() })),
+            (Some(index), last) => Ok(Some(ProgramPlace { index, from_last: last.is_some() })),
             (None, None) => Ok(None),
             (None, Some(position)) => {
                 let what = "\":index\"".to_owned();

@@ -12,7 +12,9 @@ use crate::fields;
 use crate::mailto::Mailto;
 use crate::matching::{Captures, Keys, MatchKind, Matching, compile_regex, matches, matches_regex};
 use crate::message::PartForm;
-use crate::program::{AddressPart, BodyTransform, Condition, DuplicateTest, Place, Wanted, ZoneChoice};
+use crate::program::{
+    AddressPart, BodyTransform, Condition, DuplicateTest, ProgramPlace, Wanted, ZoneChoice,
+};
 use crate::template::Template;
 
 impl Run<'_> {
@@ -212,7 +214,7 @@ impl Run<'_> {
     }
 
     /// The fields of names, one name after the other; only one of them all where a place is given (RFC 5260, section 6).
-    fn places_of(&mut self, names: &[Template], place: Option<Place>) -> Result<Vec<usize>, RunFault> {
+    fn places_of(&mut self, names: &[Template], place: Option<ProgramPlace>) -> Result<Vec<usize>, RunFault> {
         let mut places = Vec::new();
         for name in self.expand_all(names)? {
             places.extend(self.places(&name)?);
@@ -224,7 +226,7 @@ impl Run<'_> {
         Ok(chosen(places, place))
     }
 
-    fn headers(&mut self, fields: &[Template], place: Option<Place>) -> Result<Vec<String>, RunFault> {
+    fn headers(&mut self, fields: &[Template], place: Option<ProgramPlace>) -> Result<Vec<String>, RunFault> {
         let mut values = Vec::new();
         for index in self.places_of(fields, place)? {
             let value = self.fields.value(index);
@@ -238,7 +240,7 @@ impl Run<'_> {
         &mut self,
         fields: &[Template],
         part: AddressPart,
-        place: Option<Place>,
+        place: Option<ProgramPlace>,
     ) -> Result<Vec<String>, RunFault> {
         let mut found = Vec::new();
         for index in self.places_of(fields, place)? {
@@ -332,7 +334,7 @@ impl Run<'_> {
         field: Option<&Template>,
         zone: ZoneChoice,
         part: &str,
-        place: Option<Place>,
+        place: Option<ProgramPlace>,
     ) -> Result<Option<String>, RunFault> {
         let local = self.delivery.zone_seconds;
         let moment = match field {
@@ -386,8 +388,8 @@ fn counted(part: AddressPart, wanted: &Wanted) -> AddressPart {
 }
 
 /// Only one of the fields where a place is given.
-pub(super) fn chosen(mut places: Vec<usize>, place: Option<Place>) -> Vec<usize> {
-    let Some(Place { index, from_last }) = place else { return places };
+pub(super) fn chosen(mut places: Vec<usize>, place: Option<ProgramPlace>) -> Vec<usize> {
+    let Some(ProgramPlace { index, from_last }) = place else { return places };
     if from_last {
         places.reverse();
     }
