@@ -1,7 +1,7 @@
 //! Who is at the other end: the address and the scheme that a client used, through proxies that are trusted.
 //!
 //! A connection's peer is what the system says, or what a PROXY header says that a trusted peer sent before all else
-//! (see `proxy_header`). If that peer is a trusted proxy, the headers of each request tell who asked it: `Forwarded`
+//! (see [`Peer`]). If that peer is a trusted proxy, the headers of each request tell who asked it: `Forwarded`
 //! (RFC 7239), or else `X-Forwarded-For`, `X-Forwarded-Proto` (or `-Ssl`) and `X-Forwarded-Host`. They are read from the end, since each proxy adds to
 //! the end what it knows by itself: the first address that is no trusted proxy's is the client's, and whatever stands
 //! before it may be invented. From everybody else these headers are ignored.
@@ -10,6 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::{HeaderMap, HeaderName};
 use scrinium_accounting::{AddressRange, is_within};
+use scrinium_port::Peer;
 
 const FORWARDED: HeaderName = http::header::FORWARDED;
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -31,16 +32,6 @@ pub(crate) struct Client {
     pub(crate) secure: bool,
 }
 
-/// The other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
-    pub(crate) address: IpAddr,
-    /// Whether the connection is encrypted, as far as the peer sees it.
-    pub(crate) secure: bool,
-    /// Whether its headers are believed.
-    pub(crate) trusted: bool,
-}
-
 /// What one proxy says of the one who asked it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Hop {
@@ -51,17 +42,12 @@ struct Hop {
     host: Option<String>,
 }
 
-impl Peer {
-    pub(crate) fn new(address: IpAddr, secure: bool, proxies: &[AddressRange]) -> Self {
-        let address = address.to_canonical();
-        Self { address, secure, trusted: is_within(proxies, address) }
-    }
-
-    /// Who sent a request with these headers over a connection of this peer, and what host they asked, where proxies say.
-    pub(crate) fn client(&self, headers: &HeaderMap, proxies: &[AddressRange]) -> (Client, Option<String>) {
-        let mut client = Client { address: self.address, secure: self.secure };
+impl Client {
+    /// Who sent a request with these headers over a connection of `peer`, and what host they asked, where proxies say.
+    pub(crate) fn of(peer: &Peer, headers: &HeaderMap, proxies: &[AddressRange]) -> (Self, Option<String>) {
+        let mut client = Self { address: peer.address, secure: peer.secure };
         let mut host = None;
-        if !self.trusted {
+        if !peer.trusted {
             return (client, host);
         }
         for hop in hops(headers) {
@@ -207,7 +193,7 @@ mod tests {
                 HeaderValue::from_str(value).unwrap(),
             );
         }
-        let (client, _) = Peer::new(peer.parse().unwrap(), false, &proxies()).client(&map, &proxies());
+        let (client, _) = Client::of(&Peer::new(peer.parse().unwrap(), false, &proxies()), &map, &proxies());
         (client.address.to_string(), client.secure)
     }
 
@@ -216,7 +202,7 @@ mod tests {
         for (name, value) in headers {
             map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        Peer::new(peer.parse().unwrap(), false, &proxies()).client(&map, &proxies()).1
+        Client::of(&Peer::new(peer.parse().unwrap(), false, &proxies()), &map, &proxies()).1
     }
 
     #[test]

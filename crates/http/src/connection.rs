@@ -1,4 +1,4 @@
-//! One connection: a proxy's header, TLS where it is on, HTTP/1.1 or 2, limits, and a graceful end.
+//! One connection: HTTP/1.1 or 2, limits, and a graceful end.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,20 +9,13 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use parking_lot::Mutex;
-use scrinium_accounting::{Account, Accounts, Connection, ConnectionRefusal, Holder};
+use scrinium_port::{Arrival, Ending, Link, PortStream, raised};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::sync::Notify;
-use tokio_rustls::TlsAcceptor;
 
-use crate::client::Peer;
 use crate::delivery::StreamExecutor;
-use crate::ending::{Ending, raised};
 use crate::head::MOST_HEADERS;
 use crate::patience::{Clock, InFlight, Patient, Times};
 use crate::port_options::PortOptions;
-use crate::proxy_header::{self, Rewound};
 use crate::service;
 use crate::state::HttpState;
 
@@ -35,132 +28,16 @@ const STREAM_SEND_BUFFER_BYTES: usize = 64 << 10;
 /// How often a silent HTTP/2 client is asked whether it is still there.
 const PING_INTERVAL: Duration = Duration::from_secs(45);
 
-/// A connection as its requests see it: who is at the other end, and whose account it is.
-pub(crate) struct Link {
-    pub(crate) peer: Peer,
-    pub(crate) connection: Arc<Connection>,
-    /// Told when the connection is shed.
-    shed: Arc<Notify>,
-    /// The account of the last request; the next one is nearly always of the same holder.
-    account: Mutex<Option<Account>>,
-}
-
-impl Link {
-    pub(crate) fn new(peer: Peer, connection: Arc<Connection>, shed: Arc<Notify>) -> Self {
-        Self { peer, connection, shed, account: Mutex::new(None) }
-    }
-
-    /// The account of one who sends a request over this connection. From then on the connection counts for a person who
-    /// has logged in; one of a trusted proxy is everybody's.
-    pub(crate) fn account(&self, holder: &Holder, accounts: &Accounts) -> Account {
-        let mut last = self.account.lock();
-        if let Some(account) = last.as_ref().filter(|account| account.holder() == holder) {
-            return account.clone();
-        }
-        let account = accounts.account(holder);
-        *last = Some(account.clone());
-        drop(last);
-        if !self.peer.trusted
-            && !matches!(holder, Holder::Network(_))
-            && let Err(error) = self.connection.belongs_to(holder)
-        {
-            tracing::debug!(?holder, %error, "a connection stays its network's");
-        }
-        account
-    }
-
-    /// The same connection, of the client that a PROXY header names.
-    fn of(&self, claim: proxy_header::Claim, port: &PortOptions) -> Self {
-        let secure = claim.secure.unwrap_or(self.peer.secure);
-        let peer = Peer::new(claim.address, secure, &port.trusted_proxies);
-        Self::new(peer, Arc::clone(&self.connection), Arc::clone(&self.shed))
+/// Serves a connection until the client leaves, the connection is shed or the server stops.
+pub(crate) async fn serve(arrival: Arrival, port: Arc<PortOptions>, state: &HttpState, ending: Ending) {
+    let Arrival { stream, link } = arrival;
+    match stream {
+        PortStream::Plain(stream) => serve_stream(stream, link, port, state, ending).await,
+        PortStream::Encrypted(stream) => Box::pin(serve_stream(*stream, link, port, state, ending)).await,
     }
 }
 
-/// Serves `stream` until the client leaves, the connection is shed or the server stops.
-pub(crate) async fn serve(
-    stream: TcpStream,
-    link: Arc<Link>,
-    port: Arc<PortOptions>,
-    state: &HttpState,
-    ending: Ending,
-) {
-    let shed = Arc::clone(&link.shed);
-    let mut stopping = ending.stopping.clone();
-    let begun = tokio::select! {
-        begun = begin(stream, link, &port, state) => begun,
-        () = shed.notified() => return,
-        () = raised(&mut stopping) => return,
-    };
-    match begun {
-        Some(Begun::Plain(stream, link)) => serve_plain(stream, link, port, state, ending).await,
-        Some(Begun::Encrypted(stream, link)) => {
-            state.counters.greetings.add(1);
-            Box::pin(serve_plain(*stream, link, port, state, ending)).await;
-        }
-        None => {}
-    }
-}
-
-/// A connection behind its proxy's header and the TLS greeting.
-enum Begun {
-    Plain(Rewound<TcpStream>, Arc<Link>),
-    Encrypted(Box<tokio_rustls::server::TlsStream<Rewound<TcpStream>>>, Arc<Link>),
-}
-
-async fn begin(stream: TcpStream, link: Arc<Link>, port: &PortOptions, state: &HttpState) -> Option<Begun> {
-    let patience = Duration::from_millis(port.read_timeout_ms);
-    let (stream, link) = behind_proxy(stream, link, port, state, patience).await?;
-    let Some(tls) = &port.tls else { return Some(Begun::Plain(stream, link)) };
-    let acceptor = TlsAcceptor::from(Arc::clone(tls));
-    match tokio::time::timeout(patience, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => Some(Begun::Encrypted(Box::new(stream), link)),
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "a TLS handshake failed");
-            None
-        }
-        Err(_) => {
-            tracing::debug!("a TLS handshake took too long");
-            None
-        }
-    }
-}
-
-/// The stream behind a trusted proxy's header, and the client that it names. `None`: the header is broken or too slow, or
-/// that client's network has too many connections.
-async fn behind_proxy(
-    stream: TcpStream,
-    link: Arc<Link>,
-    port: &PortOptions,
-    state: &HttpState,
-    patience: Duration,
-) -> Option<(Rewound<TcpStream>, Arc<Link>)> {
-    if !link.peer.trusted {
-        return Some((Rewound::whole(stream), link));
-    }
-    let (stream, claim) = match tokio::time::timeout(patience, proxy_header::read(stream)).await {
-        Ok(Ok(read)) => read,
-        Ok(Err(error)) => {
-            tracing::warn!(proxy = %link.peer.address, %error, "a trusted proxy sent a broken PROXY header");
-            return None;
-        }
-        Err(_) => return None,
-    };
-    let Some(claim) = claim else { return Some((stream, link)) };
-    let link = Arc::new(link.of(claim, port));
-    if !link.peer.trusted {
-        let holder = Holder::Network(state.options.accounts.network(link.peer.address));
-        if let Err(ConnectionRefusal::HolderFull { .. } | ConnectionRefusal::ServerFull { .. }) =
-            link.connection.belongs_to(&holder)
-        {
-            state.counters.refused.add(1);
-            return None;
-        }
-    }
-    Some((stream, link))
-}
-
-async fn serve_plain<S>(
+async fn serve_stream<S>(
     stream: S,
     link: Arc<Link>,
     port: Arc<PortOptions>,
@@ -194,7 +71,7 @@ async fn serve_plain<S>(
                 () = raised(&mut ending.aborting) => return,
             }
         }
-        () = link.shed.notified() => {
+        () = link.shed() => {
             // One that is idle has nothing to lose; a request that came in this moment is answered.
             if !clock.is_busy() {
                 return;

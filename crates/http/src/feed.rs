@@ -20,11 +20,11 @@ use crate::changes::{self, ChangeReader, Waiting};
 use crate::compress::Uncompressed;
 use crate::context::Context;
 use crate::databases;
-use crate::ending::raised;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
 use crate::standing::StandingWatch;
 use crate::stream::{self, admit_again};
+use scrinium_port::raised;
 
 /// How the changes of a feed are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

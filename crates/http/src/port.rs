@@ -1,33 +1,58 @@
-//! Ports: where the server listens, with which switches, and how it stops.
+//! CouchDB's interface as a protocol of ports, and servers that speak it alone.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use scrinium_accounting::{ConnectionRefusal, Holder};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Notify, mpsc, watch};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use scrinium_port::{Arrival, Ending, Port, PortSettings, Ports, Protocol};
 
-use crate::client::Peer;
-use crate::connection::{self, Link};
-use crate::ending::{Ending, raised};
+use crate::connection;
 use crate::port_options::PortOptions;
 use crate::standing;
 use crate::state::HttpState;
 
-/// Connections that the system may hold for us before we accept them.
-const BACKLOG: u32 = 4096;
+/// CouchDB's interface at one port.
+struct HttpProtocol {
+    options: Arc<PortOptions>,
+    state: HttpState,
+}
 
-/// How long to rest when the system cannot give another connection (out of file handles).
-const ACCEPT_REST: Duration = Duration::from_millis(50);
+impl Protocol for HttpProtocol {
+    fn serve(&self, arrival: Arrival, ending: Ending) -> BoxFuture<'static, ()> {
+        let (options, state) = (Arc::clone(&self.options), self.state.clone());
+        async move { connection::serve(arrival, options, &state, ending).await }.boxed()
+    }
+}
+
+/// A port at which `state` is served, to be bound together with those of other protocols; [`follow`] runs alongside them.
+#[must_use]
+pub fn http_port(mut options: PortOptions, state: &HttpState) -> Port {
+    options.tls = options.tls.map(offer_protocols);
+    let settings = PortSettings {
+        listen: options.listen,
+        tls: options.tls.clone(),
+        trusted_proxies: options.trusted_proxies.clone(),
+        greeting_timeout_ms: options.read_timeout_ms,
+    };
+    let protocol = HttpProtocol { options: Arc::new(options), state: state.clone() };
+    Port { settings, protocol: Arc::new(protocol), counters: state.port_counters.clone() }
+}
+
+/// What runs for as long as ports of `state` do: answers and feeds under way end when somebody may not be served any more,
+/// and all feeds when `shutdown` completes.
+pub async fn follow(state: HttpState, shutdown: impl Future<Output = ()>) {
+    tokio::spawn(standing::follow(state.clone()));
+    shutdown.await;
+    state.stop();
+}
 
 /// Ports that are bound, and take connections once [`Server::run`] is called.
 pub struct Server {
     state: HttpState,
-    ports: Vec<(TcpListener, Arc<PortOptions>)>,
-    addresses: Vec<SocketAddr>,
+    ports: Ports,
 }
 
 impl Server {
@@ -36,54 +61,21 @@ impl Server {
     /// # Errors
     /// The system's, with the address that could not be bound.
     pub fn bind(ports: Vec<PortOptions>, state: HttpState) -> io::Result<Self> {
-        let mut bound = Vec::with_capacity(ports.len());
-        let mut addresses = Vec::with_capacity(ports.len());
-        for mut options in ports {
-            let listener = listen(options.listen).map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot listen on {}: {error}", options.listen))
-            })?;
-            addresses.push(listener.local_addr()?);
-            options.tls = options.tls.map(offer_protocols);
-            bound.push((listener, Arc::new(options)));
-        }
-        Ok(Self { state, ports: bound, addresses })
+        let ports = ports.into_iter().map(|options| http_port(options, &state)).collect();
+        Ok(Self { ports: Ports::bind(ports, state.options.accounts.clone())?, state })
     }
 
     /// Where the ports listen, in the order they were given.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        self.ports.addresses()
     }
 
     /// Answers requests until `shutdown` completes, then lets requests under way finish for at most
     /// `grace`; feeds end at once.
     pub async fn run(self, shutdown: impl Future<Output = ()>, grace: Duration) {
-        let aborting = watch::Sender::new(false);
-        let (alive, mut last_gone) = mpsc::channel(1);
-        let ending = Ending::new(self.state.stopping(), aborting.subscribe(), alive);
-        for (listener, options) in self.ports {
-            tokio::spawn(accept(listener, options, self.state.clone(), ending.clone()));
-        }
-        drop(ending);
-        tokio::spawn(standing::follow(self.state.clone()));
-        shutdown.await;
-        self.state.stop();
-        if tokio::time::timeout(grace, last_gone.recv()).await.is_err() {
-            tracing::warn!(
-                grace_ms = grace.as_millis(),
-                "requests were still in progress and are interrupted"
-            );
-            aborting.send_replace(true);
-            last_gone.recv().await;
-        }
+        self.ports.run(follow(self.state, shutdown), grace).await;
     }
-}
-
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
 }
 
 fn offer_protocols(tls: Arc<rustls::ServerConfig>) -> Arc<rustls::ServerConfig> {
@@ -93,79 +85,4 @@ fn offer_protocols(tls: Arc<rustls::ServerConfig>) -> Arc<rustls::ServerConfig> 
     let mut tls = rustls::ServerConfig::clone(&tls);
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Arc::new(tls)
-}
-
-/// Takes connections of one port until the server stops.
-async fn accept(listener: TcpListener, options: Arc<PortOptions>, state: HttpState, mut ending: Ending) {
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = raised(&mut ending.stopping) => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let Some(link) = admit(peer, &options, &state, &mut ending).await else { continue };
-                tokio::spawn(serve(stream, link, Arc::clone(&options), state.clone(), ending.clone()));
-            }
-            Err(error) => {
-                tracing::warn!(listen = %options.listen, %error, "a connection could not be accepted");
-                state.counters.unaccepted.add(1);
-                // The files of one that is idle are what the next one needs.
-                state.options.accounts.shed_oldest();
-                tokio::time::sleep(ACCEPT_REST).await;
-            }
-        }
-    }
-}
-
-/// Takes a connection into the accounts. Where the server is full and nobody idle, it waits for the first that goes, so
-/// that further ones wait in the system's queue. `None`: its network has as many as it may, all busy.
-async fn admit(
-    peer: SocketAddr,
-    options: &PortOptions,
-    state: &HttpState,
-    ending: &mut Ending,
-) -> Option<Arc<Link>> {
-    let peer = Peer::new(peer.ip(), options.tls.is_some(), &options.trusted_proxies);
-    let accounts = &state.options.accounts;
-    // A trusted proxy's connections are those of its clients.
-    let holder = (!peer.trusted).then(|| Holder::Network(accounts.network(peer.address)));
-    let shed = Arc::new(Notify::new());
-    loop {
-        let told = Arc::clone(&shed);
-        match accounts.connect(holder.clone(), Arc::new(move || told.notify_one())) {
-            Ok(connection) => return Some(Arc::new(Link::new(peer, connection, shed))),
-            Err(error @ ConnectionRefusal::HolderFull { .. }) => {
-                tracing::debug!(address = %peer.address, %error, "a connection is refused");
-                state.counters.refused.add(1);
-                return None;
-            }
-            Err(ConnectionRefusal::ServerFull { .. }) => {
-                let freed = tokio::time::timeout(ACCEPT_REST, accounts.freed());
-                tokio::select! {
-                    biased;
-                    () = raised(&mut ending.stopping) => return None,
-                    _ = freed => {}
-                }
-            }
-        }
-    }
-}
-
-async fn serve(
-    stream: TcpStream,
-    link: Arc<Link>,
-    options: Arc<PortOptions>,
-    state: HttpState,
-    ending: Ending,
-) {
-    // Answers are written whole, so that waiting for more to send only delays them.
-    if stream.set_nodelay(true).is_err() {
-        return;
-    }
-    state.counters.accepted.add(1);
-    state.connections.fetch_add(1, Ordering::Relaxed);
-    connection::serve(stream, link, options, &state, ending).await;
-    state.connections.fetch_sub(1, Ordering::Relaxed);
 }

@@ -19,7 +19,6 @@ use crate::authority::Identity;
 use crate::body::RequestBody;
 use crate::client::Client;
 use crate::compress::Uncompressed;
-use crate::connection::Link;
 use crate::context::Context;
 use crate::dispatch;
 use crate::error::{HttpError, Result};
@@ -33,6 +32,7 @@ use crate::router;
 use crate::standing::{self, StandingWatch};
 use crate::state::HttpState;
 use crate::{audit_record, compress, cors, framing, session};
+use scrinium_port::Link;
 
 /// Without a version: it would tell everybody which of its faults are still there.
 const NAME: HeaderValue = HeaderValue::from_static("Scrinium");
@@ -64,7 +64,7 @@ pub(crate) async fn answer(
     let request_id = request_id(&parts.headers).unwrap_or_else(|| state.next_request_id());
     let mut body = RequestBody::new(incoming, Arc::clone(&port), state.clone());
     let wanted = Wanted::of(&parts.headers, &method);
-    let (client, forwarded_host) = link.peer.client(&parts.headers, &port.trusted_proxies);
+    let (client, forwarded_host) = Client::of(&link.peer, &parts.headers, &port.trusted_proxies);
     let refused = in_flight.take_refusal();
     let mut response = match (refused, cors::preflight(&port, &method, &parts.headers)) {
         (Some(refused), _) => {

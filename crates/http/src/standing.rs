@@ -10,10 +10,10 @@ use tokio::sync::watch;
 
 use crate::audit_record;
 use crate::authority::{Authenticator, Identity};
-use crate::ending::raised;
 use crate::error::{HttpError, Result};
 use crate::response::Pieces;
 use crate::state::HttpState;
+use scrinium_port::raised;
 
 /// How often it is looked whether the directory has changed. A look compares two numbers.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use scrinium_accounting::{AccountOptions, Accounts};
 use scrinium_clock::Clock;
 use scrinium_database::Databases;
+use scrinium_port::PortCounters;
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
@@ -86,7 +87,7 @@ pub struct Shared {
     pub(crate) compactions: Compactions,
     pub(crate) view_waits: ViewWaits,
     pub(crate) operation_log: OperationLog,
-    pub(crate) connections: Arc<AtomicU64>,
+    pub(crate) port_counters: PortCounters,
     requests: AtomicU64,
     pub(crate) workers: WorkerPool,
     stopping: watch::Sender<bool>,
@@ -100,14 +101,6 @@ pub struct Shared {
 pub(crate) struct Counters {
     pub(crate) requests: Counter,
     pub(crate) errors: Counter,
-    /// Connections that were accepted.
-    pub(crate) accepted: Counter,
-    /// Of these, those that began with TLS.
-    pub(crate) greetings: Counter,
-    /// Connections that were closed at once, since their network had as many busy ones as it may.
-    pub(crate) refused: Counter,
-    /// Connections that the system could not give us.
-    pub(crate) unaccepted: Counter,
     /// Requests of somebody who had as much under way as one may.
     pub(crate) overdrawn: Counter,
 }
@@ -162,10 +155,6 @@ impl HttpState {
             counters: Counters {
                 requests: registry.counter("HTTP.Requests"),
                 errors: registry.counter("HTTP.Errors"),
-                accepted: registry.counter("HTTP.Connections"),
-                greetings: registry.counter("HTTP.Handshakes"),
-                refused: registry.counter("HTTP.Connections.Refused"),
-                unaccepted: registry.counter("HTTP.Connections.Failed"),
                 overdrawn: registry.counter("HTTP.Requests.Overdrawn"),
             },
             uuids: UuidSequence::new(),
@@ -177,7 +166,7 @@ impl HttpState {
                 registry,
                 parts.databases.clock(),
             ),
-            connections,
+            port_counters: PortCounters::register(registry, "HTTP", connections),
             requests: AtomicU64::new(rand::random()),
             databases: parts.databases,
             authenticator: parts.authenticator,

@@ -164,14 +164,15 @@ fn uses_tls(mut extensions: &[u8]) -> Option<bool> {
 }
 
 /// A stream of which some bytes were read already.
-pub(crate) struct Rewound<S> {
+pub struct Rewound<S> {
     read: Bytes,
     stream: S,
 }
 
 impl<S> Rewound<S> {
     /// One of which nothing was read.
-    pub(crate) const fn whole(stream: S) -> Self {
+    #[must_use]
+    pub const fn whole(stream: S) -> Self {
         Self { read: Bytes::new(), stream }
     }
 }

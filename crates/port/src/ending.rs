@@ -4,11 +4,11 @@ use tokio::sync::{mpsc, watch};
 
 /// What a connection needs to know of the server's end.
 #[derive(Clone)]
-pub(crate) struct Ending {
+pub struct Ending {
     /// True: finish what is under way.
-    pub(crate) stopping: watch::Receiver<bool>,
+    pub stopping: watch::Receiver<bool>,
     /// True: drop what is still under way.
-    pub(crate) aborting: watch::Receiver<bool>,
+    pub aborting: watch::Receiver<bool>,
     /// Dropped with the connection, so that the server knows when the last has gone.
     _alive: mpsc::Sender<()>,
 }
@@ -24,7 +24,7 @@ impl Ending {
 }
 
 /// Completes when `signal` is true, or nobody can make it so any more.
-pub(crate) async fn raised(signal: &mut watch::Receiver<bool>) {
+pub async fn raised(signal: &mut watch::Receiver<bool>) {
     // The guard that it gives may not be held across a wait.
     drop(signal.wait_for(|raised| *raised).await);
 }

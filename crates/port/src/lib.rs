@@ -1,0 +1,25 @@
+//! Ports: where strangers come in, whatever protocol they speak.
+//!
+//! [`Ports`] binds all of them or none, and takes connections until the server stops. Each connection is taken into the
+//! accounts of its network before a byte of it is read ([`scrinium_accounting`]), gets the address that a trusted proxy's
+//! PROXY header names, greets by TLS where the port is encrypted from the start, and is handed to its [`Protocol`] as an
+//! [`Arrival`]. A protocol that begins in plain text encrypts later ([`PortStream::encrypt`]).
+//!
+//! Where the server is full, the connection that was idle for longest is shed ([`Link::shed`]); where a network has as many
+//! busy ones as it may, the new one is closed.
+
+mod counters;
+mod ending;
+mod link;
+mod peer;
+mod ports;
+mod proxy_header;
+mod stream;
+
+pub use counters::PortCounters;
+pub use ending::{Ending, raised};
+pub use link::Link;
+pub use peer::Peer;
+pub use ports::{Arrival, Port, PortSettings, Ports, Protocol};
+pub use proxy_header::Rewound;
+pub use stream::{EncryptedStream, PlainStream, PortStream};
