@@ -28,10 +28,15 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod busy;
 pub mod civil;
 pub mod event;
 pub mod fields;
+pub mod index;
 pub mod rule;
 pub mod series;
 pub mod time;
 pub mod zone;
+
+/// PRODID of what is written here.
+pub(crate) const PRODUCT: &str = "-//Scrinium//Calendar//EN";

@@ -6,6 +6,7 @@
 
 mod read;
 mod set;
+mod timeline;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use crate::rule::RuleError;
 use crate::time::{CalendarTime, Extent, TimeKind};
 use crate::zone::{Instant, Zone, ZoneNote};
 use set::{Identity, RecurrenceSet};
+use timeline::Timeline;
 
 /// Instances that are looked at for one question.
 const INSTANCES_MAX: usize = 100_000;
@@ -50,6 +52,11 @@ pub struct Series {
     by_day: BTreeMap<i64, usize>,
     /// THISANDFUTURE: from which instance on, and which component.
     moves: Vec<(i64, usize)>,
+    /// Components for single instances by when they are: moments, and what clocks show of days and floating times.
+    moments: Timeline,
+    civil_times: Timeline,
+    /// How far an occurrence may reach behind its instance's time, and how far it may lie before it, in seconds.
+    reach: (i64, i64),
     notes: Vec<SeriesNote>,
 }
 
@@ -152,7 +159,7 @@ impl Series {
         let (mut first, mut last) = (own.iter().map(|own| own.0).min(), own.iter().map(|own| own.1).max());
         let mut is_endless = false;
         if let Some(set) = &self.set {
-            let (lead, trail) = self.reach();
+            let (lead, trail) = self.reach;
             first = Some(first.unwrap_or(i64::MAX).min(set.first_key() - trail));
             match set.last_key() {
                 Some(key) => last = Some(last.unwrap_or(i64::MIN).max(key + lead)),
@@ -162,8 +169,20 @@ impl Series {
         Some((first?, last.filter(|_| !is_endless)))
     }
 
-    /// How far an occurrence may reach behind its instance's time, and how far it may lie before it, in seconds.
-    fn reach(&self) -> (i64, i64) {
+    /// To be called when all components are there: what questions would otherwise look for each time.
+    fn finish(&mut self) {
+        self.reach = self.measured_reach();
+        let (mut moments, mut civil_times) = (Vec::new(), Vec::new());
+        for (place, event) in self.overrides.iter().enumerate() {
+            let Some(start) = &event.start else { continue };
+            let times = if start.zone().is_some() { &mut moments } else { &mut civil_times };
+            times.push((start.key(), event.extent.end_key(start), place));
+        }
+        self.moments = Timeline::new(moments);
+        self.civil_times = Timeline::new(civil_times);
+    }
+
+    fn measured_reach(&self) -> (i64, i64) {
         let set = self.set.as_ref().map_or(0, RecurrenceSet::most_s);
         let master = self.master.as_ref().map_or(0, |master| master.extent.most_s());
         let (mut lead, mut trail) = (set.max(master), 0);
@@ -178,44 +197,72 @@ impl Series {
         (lead, trail)
     }
 
-    /// All that overlaps a span, at most `most`, in the order in which it begins. Days and floating times count in the zone
-    /// `floating`.
+    /// The first of all that overlaps a span, at most `most`, in the order in which it begins. Days and floating times count in
+    /// the zone `floating`.
     #[must_use]
     pub fn occurrences(&self, range: InstantRange, floating: &Zone, most: usize) -> OccurrenceList {
-        let mut list = OccurrenceList::default();
-        let own = self.overrides.iter().filter_map(Self::own_occurrence);
-        list.occurrences.extend(own.filter(|own| range.overlaps(own.instants(floating))).take(most));
+        let mut list = self.overrides_within(range, floating, most);
         if let Some(set) = &self.set {
-            let (lead, trail) = self.reach();
-            let (from, to) = (self.key_of(range.from, floating), self.key_of(range.to, floating));
-            let mut looked_at = 0;
-            for identity in set.walk_from(from.saturating_sub(lead + DAY_S)) {
-                if identity.key >= to.saturating_add(trail + DAY_S) {
-                    break;
-                }
-                looked_at += 1;
-                if looked_at > INSTANCES_MAX || list.occurrences.len() >= most {
-                    list.is_cut = true;
-                    break;
-                }
-                let occurrence = self.occurrence(set, &identity, floating);
-                list.occurrences.extend(occurrence.filter(|found| range.overlaps(found.instants(floating))));
-            }
+            self.add_instances(set, range, floating, most, &mut list);
         }
-        list.occurrences.sort_by_key(|occurrence| (occurrence.instants(floating), occurrence.item));
+        list.occurrences.sort_by_cached_key(|occurrence| (occurrence.instants(floating), occurrence.item));
+        list.is_cut |= list.occurrences.len() > most;
+        list.occurrences.truncate(most);
         list
+    }
+
+    fn overrides_within(&self, range: InstantRange, floating: &Zone, most: usize) -> OccurrenceList {
+        // Around what clocks skip or show twice, their order is not that of moments; a day covers it.
+        let (from, to) = (floating.civil_of(range.from).0, floating.civil_of(range.to).0);
+        let civil = self.civil_times.overlapping(from.saturating_sub(DAY_S), to.saturating_add(DAY_S));
+        let mut list = OccurrenceList::default();
+        for places in [self.moments.overlapping(range.from.0, range.to.0), civil] {
+            let found = places.filter_map(|place| Self::own_occurrence(self.overrides.get(place)?));
+            let mut found = found.filter(|own| range.overlaps(own.instants(floating)));
+            list.occurrences.extend(found.by_ref().take(most));
+            list.is_cut |= found.next().is_some();
+        }
+        list
+    }
+
+    fn add_instances(
+        &self,
+        set: &RecurrenceSet,
+        range: InstantRange,
+        floating: &Zone,
+        most: usize,
+        list: &mut OccurrenceList,
+    ) {
+        let (lead, trail) = self.reach;
+        let (from, to) = (self.key_of(range.from, floating), self.key_of(range.to, floating));
+        // What moved with an earlier one may come before others.
+        let most = if self.moves.is_empty() { most } else { INSTANCES_MAX };
+        let (mut looked_at, mut found) = (0, 0);
+        for identity in set.walk_from(from.saturating_sub(lead.saturating_add(DAY_S))) {
+            if identity.key >= to.saturating_add(trail + DAY_S) {
+                break;
+            }
+            looked_at += 1;
+            if looked_at > INSTANCES_MAX || found >= most {
+                list.is_cut = true;
+                break;
+            }
+            let occurrence = self.occurrence(set, &identity, floating);
+            let occurrence = occurrence.filter(|found| range.overlaps(found.instants(floating)));
+            found += usize::from(occurrence.is_some());
+            list.occurrences.extend(occurrence);
+        }
     }
 
     /// The first occurrence that begins at or after a moment.
     #[must_use]
     pub fn next_from(&self, from: Instant, floating: &Zone) -> Option<Occurrence> {
         let begins = |occurrence: &Occurrence| occurrence.instants(floating).0;
-        let own = self.overrides.iter().filter_map(Self::own_occurrence);
-        let mut best = own.filter(|own| begins(own) >= from).min_by_key(begins);
+        let mut best = self.next_override(from, floating);
         let Some(set) = &self.set else { return best };
-        let (lead, trail) = self.reach();
+        let (lead, trail) = self.reach;
         let key = self.key_of(from, floating);
-        for identity in set.walk_from(key.saturating_sub(lead + DAY_S)).take(INSTANCES_MAX) {
+        for identity in set.walk_from(key.saturating_sub(lead.saturating_add(DAY_S))).take(INSTANCES_MAX) {
             let is_beyond =
                 |best: &Occurrence| identity.key > self.key_of(begins(best), floating) + trail + DAY_S;
             if best.as_ref().is_some_and(is_beyond) {
@@ -225,6 +272,19 @@ impl Series {
             best = best.into_iter().chain(found).min_by_key(begins);
         }
         best
+    }
+
+    fn next_override(&self, from: Instant, floating: &Zone) -> Option<Occurrence> {
+        let begins = |occurrence: &Occurrence| occurrence.instants(floating).0;
+        let own = |place| Self::own_occurrence(self.overrides.get(place)?);
+        let moment = self.moments.from(from.0).find_map(own);
+        let civil_from = floating.civil_of(from).0.saturating_sub(DAY_S);
+        let mut civil = self.civil_times.from(civil_from).filter_map(own).filter(|own| begins(own) >= from);
+        let first = civil.next();
+        // Others within a day of it may be earlier, where clocks change.
+        let last = first.as_ref().map_or(i64::MIN, |first| first.start.key() + DAY_S);
+        let civil = first.into_iter().chain(civil.take_while(|own| own.start.key() <= last));
+        moment.into_iter().chain(civil).min_by_key(begins)
     }
 
     /// A moment in what orders instances of this series.

@@ -16,7 +16,7 @@ pub use definition::DefinitionError;
 pub use names::{ZoneNames, ZoneNote};
 
 /// A moment: seconds since 1 January 1970, 0:00 UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instant(pub i64);
 
 /// How a civil time came to be, which decides what it means where clocks are put forward.

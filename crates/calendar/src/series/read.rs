@@ -6,6 +6,7 @@ use scrinium_dav_wire::content::{Component, ContentItem};
 use scrinium_dav_wire::recurrence::RecurrenceRule;
 
 use super::set::{InstanceKey, RULES_MAX, RecurrenceSet};
+use super::timeline::Timeline;
 use super::{Series, SeriesNote};
 use crate::event::{ComponentKind, Event, times};
 use crate::rule::RuleError;
@@ -129,6 +130,9 @@ fn read(
         by_key: BTreeMap::new(),
         by_day: BTreeMap::new(),
         moves: Vec::new(),
+        moments: Timeline::default(),
+        civil_times: Timeline::default(),
+        reach: (0, 0),
         notes: Vec::new(),
     };
     let mut overrides = Vec::new();
@@ -156,6 +160,7 @@ fn read(
         series.set = Some(set(component, start, zones, &mut series));
     }
     series.place_overrides(overrides);
+    series.finish();
     for note in zones.notes().get(noted_before..).unwrap_or_default() {
         series.note(SeriesNote::Zone(note.clone()));
     }

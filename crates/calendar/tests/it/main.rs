@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod busy;
 mod examples;
 mod fields;
 mod generator;
 mod hostile;
+mod index;
 mod model;
 mod oracles;
 mod rules;

@@ -171,7 +171,7 @@ impl Model<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::support::cases(20)))]
+    #![proptest_config(ProptestConfig::with_cases(crate::support::cases(5)))]
     #[test]
     fn a_rule_gives_what_the_model_gives(rule in rule(), day in 0_i64..20_000, second in 0_i64..86_400) {
         let start = date(1990, 1, 1) + day.days();
