@@ -273,9 +273,9 @@ impl Guess {
         }
     }
 
-    /// The password was wrong. `attempt` is a digest of name and password: a device that sends the same wrong
-    /// password again and again counts once for its network. True if this locks the name and the network.
-    pub fn failed(&self, attempt: u64) -> bool {
+    /// Something was wrong that nobody comes upon by trying, such as an app password that was revoked: it counts for the network,
+    /// and does not lock the name, or a forgotten device would lock its owner out.
+    pub fn missed(&self, attempt: u64) {
         let guesses = self.guesses();
         let now_ms = guesses.now_ms();
         guesses.failed.fetch_add(1, Ordering::Relaxed);
@@ -286,6 +286,14 @@ impl Guess {
                 failures.level = failures.level.saturating_add(1000);
             }
         });
+    }
+
+    /// The password was wrong. `attempt` is a digest of name and password: a device that sends the same wrong
+    /// password again and again counts once for its network. True if this locks the name and the network.
+    pub fn failed(&self, attempt: u64) -> bool {
+        self.missed(attempt);
+        let guesses = self.guesses();
+        let now_ms = guesses.now_ms();
         let window_ms = milliseconds(guesses.options.lock_for);
         let lock_after = usize::try_from(guesses.options.lock_after).unwrap_or(usize::MAX);
         guesses.pairs.change(self.pair, now_ms, |pair| {

@@ -215,10 +215,7 @@ impl AppPasswords {
         salt: Option<&ScramSalt>,
         now_ms: u64,
     ) -> Result<AppPasswordText, AppPasswordError> {
-        let name = new.name.trim();
-        if name.is_empty() || name.len() > LONGEST_LABEL || name.chars().any(char::is_control) {
-            return Err(AppPasswordError::Name);
-        }
+        let name = checked_name(new.name)?;
         if new.scope.is_empty() || new.scope.has(Protocol::Browser) {
             return Err(AppPasswordError::Scope);
         }
@@ -255,10 +252,24 @@ impl AppPasswords {
         Ok(())
     }
 
+    pub(crate) fn rename(&mut self, id: &str, name: &str) -> Result<(), AppPasswordError> {
+        let name = checked_name(name)?;
+        let password = self.0.get_mut(id).filter(|password| password.revoked_ms.is_none());
+        password.map(|password| name.clone_into(&mut password.name)).ok_or(AppPasswordError::Unknown)
+    }
+
     pub(crate) fn revoke(&mut self, id: &str, now_ms: u64) -> Result<(), AppPasswordError> {
         let password = self.0.get_mut(id).filter(|password| password.revoked_ms.is_none());
         password.map(|password| password.revoked_ms = Some(now_ms)).ok_or(AppPasswordError::Unknown)
     }
+}
+
+fn checked_name(name: &str) -> Result<&str, AppPasswordError> {
+    let name = name.trim();
+    if name.is_empty() || name.len() > LONGEST_LABEL || name.chars().any(char::is_control) {
+        return Err(AppPasswordError::Name);
+    }
+    Ok(name)
 }
 
 impl Serialize for AppPasswords {

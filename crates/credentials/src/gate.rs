@@ -8,6 +8,8 @@ pub use answer::{Admission, Answer, Decision, Method, NextStep, Reason, Refusal,
 pub use question::{Candidate, Proof, Protection, Question, SessionProof, Standing};
 
 use ring::hmac;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::oidc::SignIn;
 use crate::password::{PasswordCredential, PasswordError};
@@ -21,6 +23,7 @@ pub const SECOND_STEP_MS: u64 = 10 * 60 * 1000;
 /// What sealed texts are for; one is never taken for another.
 const STEP: &str = "second step";
 const SIGN_IN: &str = "sign-in";
+const VALUE: &str = "value: ";
 
 /// What a gate needs to know of the server.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +105,25 @@ impl Gate {
     /// [`SealError`]
     pub fn open_step(&self, text: &str) -> Result<NextStep, SealError> {
         serde_json::from_slice(&self.sealing.open(STEP, text)?).map_err(|_| SealError)
+    }
+
+    /// Seals what a client keeps between two requests, for one purpose: it can neither read nor change it, nor use it for another
+    /// one. It can show it twice and at any time, so the value holds what forbids that.
+    ///
+    /// # Errors
+    /// [`RandomError`]
+    pub fn seal_value<T: Serialize>(&self, purpose: &str, value: &T) -> Result<String, RandomError> {
+        let bytes = serde_json::to_vec(value).map_err(|_| RandomError)?;
+        self.sealing.seal(&format!("{VALUE}{purpose}"), &bytes)
+    }
+
+    /// Opens what [`Self::seal_value`] has made for the same purpose.
+    ///
+    /// # Errors
+    /// [`SealError`]
+    pub fn open_value<T: DeserializeOwned>(&self, purpose: &str, text: &str) -> Result<T, SealError> {
+        let bytes = self.sealing.open(&format!("{VALUE}{purpose}"), text)?;
+        serde_json::from_slice(&bytes).map_err(|_| SealError)
     }
 
     /// Seals a sign-in with a provider, for a cookie with `SameSite=Lax`.

@@ -80,7 +80,7 @@ pub use gate::{
     Reason, Refusal, SECOND_STEP_MS, SecondStep, SessionProof, Standing,
 };
 pub use names::{LONGEST_NAME, LONGEST_PASSWORD, NameError, prepare_name, prepare_password};
-pub use password::{PasswordCredential, PasswordError};
+pub use password::{HashedPassword, PasswordCredential, PasswordError, PasswordMark};
 pub use protocol::{Protocol, ProtocolSet};
 pub use public_key::PublicKey;
 pub use secret::{RandomError, SealError, SecretBytes};

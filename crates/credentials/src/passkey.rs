@@ -43,7 +43,7 @@ pub struct RelyingParty {
 }
 
 /// What a challenge is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ceremony {
     /// A passkey is added.
     Registration,
@@ -52,7 +52,7 @@ pub enum Ceremony {
 }
 
 /// A challenge that was sent to a browser, kept until it answers or [`CHALLENGE_MS`] have passed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PasskeyChallenge {
     pub(crate) bytes: SecretBytes,
     pub(crate) ceremony: Ceremony,
@@ -72,6 +72,12 @@ impl PasskeyChallenge {
     #[must_use]
     pub fn with_bytes(bytes: [u8; 32], ceremony: Ceremony, made_ms: u64) -> Self {
         Self { bytes: SecretBytes::new(bytes), ceremony, made_ms }
+    }
+
+    /// Its bytes, which no other challenge has.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.expose()
     }
 
     /// Whether it may be answered still.

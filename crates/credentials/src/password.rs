@@ -2,13 +2,14 @@
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::app_password::AppPasswordText;
 use crate::names::{NameError, prepare_password};
-use crate::sasl::ScramKeys;
-use crate::secret::{RandomError, random};
+use crate::sasl::{ScramKeys, ScramSalt};
+use crate::secret::{RandomError, SecretBytes, random};
 
 /// Memory of one hashing, in KiB, its passes and lanes: the least that OWASP's password storage cheat sheet advises.
 const MEMORY_KIB: u32 = 19 * 1024;
@@ -49,6 +50,77 @@ pub struct PasswordCredential {
     /// SCRAM's keys, with the person's salt. A hash that was taken over has none until the password is seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scram: Option<ScramKeys>,
+    /// The mark of the same password as it was stored before; see [`PasswordMark`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<SecretBytes>,
+}
+
+/// What tells one password of a person from the next, and says nothing of either: it stays when the same password is stored
+/// in another way, and is another one whenever a password is set. Sessions and memories are bound to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasswordMark(SecretBytes);
+
+impl PasswordMark {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.0.expose()
+    }
+}
+
+/// A password as it was hashed for somebody, on its way into their record ([`crate::StoredCredentials::put_password`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HashedPassword {
+    pub(crate) credential: PasswordCredential,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) salt: Option<ScramSalt>,
+}
+
+impl HashedPassword {
+    /// Hashes a password and, where `iterations` says so, derives SCRAM's keys: under `salt`, the one that the person's app
+    /// passwords have, else under a fresh one. Takes some 50 ms and 19 MiB.
+    ///
+    /// # Errors
+    /// [`PasswordError`]
+    pub fn make(
+        password: &str,
+        salt: Option<ScramSalt>,
+        iterations: Option<u32>,
+    ) -> Result<Self, PasswordError> {
+        let mut credential = PasswordCredential::hash(password)?;
+        let Some(iterations) = iterations else { return Ok(Self { credential, salt: None }) };
+        let salt = salt.map_or_else(|| ScramSalt::make(iterations), Ok)?;
+        credential.scram = Some(salt.keys_of(password));
+        Ok(Self { credential, salt: Some(salt) })
+    }
+
+    /// An argon2id hash that was made elsewhere. There are no keys for SCRAM until the password is seen.
+    ///
+    /// # Errors
+    /// [`PasswordError::Hash`] where it is no whole argon2id hash, or costs too much.
+    pub fn take_over(phc: &str) -> Result<Self, PasswordError> {
+        Ok(Self { credential: PasswordCredential::take_over(phc)?, salt: None })
+    }
+
+    /// As bytes, which are as secret as the record.
+    ///
+    /// # Errors
+    /// serde_json's, which cannot happen to what was made here.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    /// Reads what [`Self::to_bytes`] has made.
+    ///
+    /// # Errors
+    /// [`PasswordError::Hash`]
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PasswordError> {
+        let read: Self = serde_json::from_slice(bytes).map_err(|_| PasswordError::Hash)?;
+        read.credential.check()?;
+        let is_sound = read.salt.as_ref().is_none_or(ScramSalt::is_within_limits);
+        if is_sound { Ok(read) } else { Err(PasswordError::Hash) }
+    }
 }
 
 /// A PHC string, which no log may show.
@@ -75,7 +147,7 @@ impl PasswordCredential {
         let parameters = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(|_| PasswordError::Hash)?;
         let hasher = Argon2::new(Algorithm::Argon2id, Version::V0x13, parameters);
         let hash = hasher.hash_password(prepared.as_bytes(), &salt).map_err(|_| PasswordError::Hash)?;
-        Ok(Self { hash: HashText(hash.to_string()), prepared: true, scram: None })
+        Ok(Self { hash: HashText(hash.to_string()), prepared: true, scram: None, mark: None })
     }
 
     /// Takes over a hash that was made elsewhere, of the password as it was typed.
@@ -84,7 +156,7 @@ impl PasswordCredential {
     /// [`PasswordError::Hash`] where it is no whole argon2id hash, or costs too much.
     pub fn take_over(phc: &str) -> Result<Self, PasswordError> {
         check_cost(phc)?;
-        Ok(Self { hash: HashText(phc.to_owned()), prepared: false, scram: None })
+        Ok(Self { hash: HashText(phc.to_owned()), prepared: false, scram: None, mark: None })
     }
 
     /// Whether this is the password. Takes as long as hashing, whether it is or not.
@@ -103,6 +175,18 @@ impl PasswordCredential {
     #[must_use]
     pub fn is_outdated(&self, has_scram: bool) -> bool {
         (has_scram && self.scram.is_none()) || !self.prepared || is_cheap(&self.hash.0)
+    }
+
+    /// Which password it is.
+    #[must_use]
+    pub fn mark(&self) -> PasswordMark {
+        let of_hash = || SecretBytes::new(digest(&SHA256, self.hash.0.as_bytes()).as_ref());
+        PasswordMark(self.mark.clone().unwrap_or_else(of_hash))
+    }
+
+    /// This one, stored in place of `before`, which was of the same password.
+    pub(crate) fn in_place_of(self, before: &Self) -> Self {
+        Self { mark: Some(before.mark().0), ..self }
     }
 
     /// Whether what was read can be used.

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::app_password::{AppPassword, AppPasswordError, AppPasswordText, AppPasswords, NewAppPassword};
 use crate::passkey::{MOST_PASSKEYS, Passkey, PasskeyError};
-use crate::password::{PasswordCredential, PasswordError};
+use crate::password::{HashedPassword, PasswordCredential, PasswordError, PasswordMark};
 use crate::protocol::Protocol;
 use crate::sasl::{ScramKey, ScramKeys, ScramSalt};
 use crate::secret::{RandomError, SecretBytes, random};
@@ -123,6 +123,14 @@ pub struct StoredCredentials {
     #[serde(skip_serializing_if = "Option::is_none")]
     handle: Option<SecretBytes>,
     links: Vec<ProviderLink>,
+    /// How often all sessions were ended; see [`StoredCredentials::end_sessions`].
+    #[serde(skip_serializing_if = "is_zero")]
+    sessions_ended: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize)]
@@ -184,17 +192,48 @@ impl StoredCredentials {
         iterations: Option<u32>,
         now_ms: u64,
     ) -> Result<(), PasswordError> {
-        let mut hashed = PasswordCredential::hash(password)?;
-        if let Some(iterations) = iterations {
-            let salt = match self.scram.take().filter(|_| self.has_app_keys(now_ms)) {
-                Some(salt) => salt,
-                None => ScramSalt::make(iterations)?,
-            };
-            hashed.scram = Some(salt.keys_of(password));
-            self.scram = Some(salt);
-        }
-        self.password = Some(hashed);
+        let hashed = HashedPassword::make(password, self.salt_to_keep(now_ms), iterations)?;
+        self.put_password(hashed, now_ms);
         Ok(())
+    }
+
+    /// The salt under which a new password's keys must be, so that app passwords go on with SCRAM.
+    #[must_use]
+    pub fn salt_to_keep(&self, now_ms: u64) -> Option<ScramSalt> {
+        self.scram.clone().filter(|_| self.has_app_keys(now_ms))
+    }
+
+    /// Sets a password that was hashed before. Where app passwords have got another salt in the meantime, SCRAM has to wait
+    /// until the password is seen again.
+    pub fn put_password(&mut self, hashed: HashedPassword, now_ms: u64) {
+        let HashedPassword { mut credential, salt } = hashed;
+        if self.salt_to_keep(now_ms).is_some_and(|kept| salt.as_ref() != Some(&kept)) {
+            credential.scram = None;
+        } else if salt.is_some() {
+            self.scram = salt;
+        }
+        self.password = Some(credential);
+    }
+
+    /// Stores the password as it is stored today, if it is still the one with this mark. No session ends by it.
+    pub fn renew_password(&mut self, mark: &PasswordMark, hashed: HashedPassword, now_ms: u64) {
+        let Some(before) = self.password.take_if(|password| password.mark() == *mark) else { return };
+        self.put_password(hashed, now_ms);
+        self.password = self.password.take().map(|password| password.in_place_of(&before));
+    }
+
+    /// Ends all sessions from before, for good: their keeper mixes [`Self::session_mark`] into what it signs.
+    pub const fn end_sessions(&mut self) {
+        self.sessions_ended = self.sessions_ended.wrapping_add(1);
+    }
+
+    /// What sessions are bound to: it is another one once the password or the second factor is another, or all sessions were ended.
+    #[must_use]
+    pub fn session_mark(&self) -> Vec<u8> {
+        let mut mark = self.sessions_ended.to_le_bytes().to_vec();
+        mark.push(u8::from(self.has_second_factor()));
+        mark.extend(self.password.iter().flat_map(|password| password.mark().bytes().to_vec()));
+        mark
     }
 
     fn has_app_keys(&self, now_ms: u64) -> bool {
@@ -237,6 +276,14 @@ impl StoredCredentials {
         }
         let salt = self.scram.as_ref().filter(|_| iterations.is_some());
         self.app_passwords.create(new, salt, now_ms)
+    }
+
+    /// Gives an app password another name.
+    ///
+    /// # Errors
+    /// [`AppPasswordError::Name`] and [`AppPasswordError::Unknown`]
+    pub fn rename_app_password(&mut self, id: &str, name: &str) -> Result<(), AppPasswordError> {
+        self.app_passwords.rename(id, name)
     }
 
     /// Revokes an app password. It stays in the list, for the record.

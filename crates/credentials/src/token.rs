@@ -11,7 +11,7 @@ mod keys;
 
 pub use claims::{FactorRule, NameClaim, TokenRules, TokenUse, VerifiedToken, verify};
 pub use couch::{CouchRules, CouchToken, verify_couch};
-pub use jws::{Algorithm, sign_hmac};
+pub use jws::{Algorithm, claimed_issuer, sign_hmac};
 pub use keys::{KeyCache, KeySet, VerifyKey};
 
 use thiserror::Error;

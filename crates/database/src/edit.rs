@@ -20,7 +20,7 @@ use crate::database::Database;
 use crate::databases::DatabaseOptions;
 use crate::error::{DatabaseError, Result};
 use crate::folder::FolderChange;
-use crate::guard::{Guard, Guarded, Secret, Submission};
+use crate::guard::{ClearSecret, Guard, Guarded, Secret, Submission};
 use crate::read::ReadOptions;
 use crate::unread::check_person;
 use crate::validation::Validated;
@@ -271,11 +271,11 @@ impl Edit {
             let mut submission = submission((database, access, mode), named, &self.json)?;
             submission.hash = match &self.secret {
                 Secret::Set(hash) => Some(hash.clone()),
-                Secret::Keep | Secret::Remove => None,
+                Secret::Keep | Secret::Remove | Secret::Change(_) => None,
             };
             let (json, secret) = guarded(guard.as_ref(), submission)?;
             self.json = json;
-            if secret != Secret::Keep {
+            if !matches!(secret, Secret::Keep) {
                 self.secret = secret;
             }
             *parsed = parse_document(&self.json, &limits(&database.common.options()))?;
@@ -389,11 +389,13 @@ impl Database {
     /// What a guard would hash of the document that an edit brings, if the one who edits may set it; `None` also where the
     /// edit is refused anyhow, which [`update`](Self::update) tells.
     #[must_use]
-    pub fn clear_secret(&self, edit: &Edit, mode: EditMode, access: &Access) -> Option<String> {
+    pub fn clear_secret(&self, edit: &Edit, mode: EditMode, access: &Access) -> Option<ClearSecret> {
         let guard = self.common.guard(self.name()).filter(|_| !edit.attachments_only)?;
         let named = (edit.revision.clone(), edit.id.as_deref());
         let submission = submission((self, access, mode), named, &edit.json).ok()?;
-        guard.clear_secret(&submission).ok().flatten()
+        let text = guard.clear_secret(&submission).ok().flatten()?;
+        let id = submission.document.get("_id").and_then(serde_json::Value::as_str).unwrap_or_default();
+        Some(ClearSecret { id: id.to_owned(), text })
     }
 }
 

@@ -3,6 +3,9 @@
 //! A secret belongs to a document and is in none of its answers: no view, feed, query, replica or export has it. It is
 //! written in the batch of the edit that brings it, and goes when the document does.
 
+use std::fmt;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use scrinium_store::Family;
 use serde_json::{Map, Value};
@@ -62,8 +65,23 @@ pub struct Guarded {
     pub secret: Secret,
 }
 
+/// A text that [`Guard::check`] would hash.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClearSecret {
+    /// The document's id; empty where it will get one.
+    pub id: String,
+    /// The text.
+    pub text: String,
+}
+
+impl fmt::Debug for ClearSecret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ClearSecret({:?}, …)", self.id)
+    }
+}
+
 /// What becomes of what only the server may see of a document.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum Secret {
     /// It stays as it is.
     #[default]
@@ -72,6 +90,34 @@ pub enum Secret {
     Set(Bytes),
     /// There is none any more; it goes with a document that is deleted, too.
     Remove,
+    /// It becomes what this makes of it.
+    Change(SecretChange),
+}
+
+/// Makes of a secret what it becomes, while nobody else can write: of the present one, `None` where there is none. It must not
+/// wait.
+#[derive(Clone)]
+pub struct SecretChange(Arc<dyn Fn(Option<&[u8]>) -> Result<Option<Bytes>> + Send + Sync>);
+
+impl SecretChange {
+    /// A change.
+    pub fn new(change: impl Fn(Option<&[u8]>) -> Result<Option<Bytes>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(change))
+    }
+
+    /// What the secret becomes.
+    ///
+    /// # Errors
+    /// Why it cannot; then the document is not written either.
+    pub fn make(&self, present: Option<&[u8]>) -> Result<Option<Bytes>> {
+        (self.0)(present)
+    }
+}
+
+impl fmt::Debug for SecretChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SecretChange(…)")
+    }
 }
 
 impl Submission<'_> {

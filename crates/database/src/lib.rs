@@ -69,7 +69,7 @@ pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
-pub use guard::{Guard, Guarded, Secret, Submission};
+pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
 pub use inspect::{Inspection, RawRecord};
 pub use memory::{DatabaseActivity, DatabaseSpace};
 pub use names::{is_mail_file, is_mailbox, validate as validate_name};

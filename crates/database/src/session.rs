@@ -333,7 +333,7 @@ impl DatabaseSession {
 
     /// As [`Database::clear_secret`].
     #[must_use]
-    pub fn clear_secret(&self, edit: &Edit, mode: EditMode) -> Option<String> {
+    pub fn clear_secret(&self, edit: &Edit, mode: EditMode) -> Option<crate::ClearSecret> {
         self.database.clear_secret(edit, mode, &self.access)
     }
 

@@ -13,6 +13,7 @@ mod mark;
 mod place;
 pub(crate) mod purge;
 pub(crate) mod records;
+mod secret;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

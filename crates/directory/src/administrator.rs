@@ -4,7 +4,7 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use serde_json::{Map, Value, json};
 
-use crate::{DirectoryError, prepare_person};
+use crate::{DirectoryError, PasswordEdit, prepare_person};
 
 /// The first administrator's short name.
 pub const ADMINISTRATOR_NAME: &str = "admin";
@@ -29,6 +29,8 @@ const PASSWORD_LETTERS: usize = 24;
 pub struct NewAdministrator {
     /// To be written into the directory.
     pub document: Map<String, Value>,
+    /// With this password.
+    pub password: PasswordEdit,
     /// The password where it was made here: show it once, it is kept nowhere. `None` where it was given.
     pub made_password: Option<String>,
 }
@@ -52,7 +54,8 @@ pub fn first_administrator(given: Option<&str>) -> Result<NewAdministrator, Dire
     ] {
         document.insert(field.to_owned(), value);
     }
-    Ok(NewAdministrator { document: prepare_person(document)?, made_password })
+    let prepared = prepare_person(document)?;
+    Ok(NewAdministrator { document: prepared.document, password: prepared.password, made_password })
 }
 
 fn make_password() -> Result<String, DirectoryError> {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use scrinium_credentials::{Change, HashedPassword, PasswordMark, StoredCredentials};
 use scrinium_database::{
     Access, ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, OpenRevision,
     OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
@@ -16,10 +17,11 @@ use serde_json::{Map, Value};
 
 use crate::journal::{DirectoryChange, Journal, Writers, WrittenChange};
 use crate::lookup::{Found, NameIndex, NameLookup};
-use crate::writing::{Claims, PASSWORD_HASH};
+use crate::record::{self, PASSWORD_HASH};
+use crate::writing::{Claims, SecretEdit};
 use crate::{
-    ADMINISTRATOR_ID, DIRECTORY_DATABASE, DirectoryError, NewAdministrator, PasswordHashText, Person,
-    first_administrator,
+    ADMINISTRATOR_ID, CredentialError, CredentialRecords, DIRECTORY_DATABASE, DirectoryError,
+    NewAdministrator, Person, first_administrator,
 };
 
 /// Who knows people by their documents.
@@ -129,6 +131,8 @@ impl Directory {
             self.index.clear();
             *followed = Followed { database, change_number: 0 };
         }
+        // Changes of credentials are in no feed, and the one who makes one takes it over.
+        let visible = followed.database.visible_change_number();
         let since = followed.database.sequence_text(followed.change_number);
         let query =
             ChangesQuery { since: Since::At(since), include_documents: true, ..ChangesQuery::default() };
@@ -139,18 +143,52 @@ impl Directory {
             followed.change_number = last.change_number;
             for change in &some {
                 let document = change.document.as_deref().filter(|_| !change.deleted).and_then(parse);
-                let hash = followed.database.secret(&change.id)?;
-                let hash = hash.and_then(|hash| String::from_utf8(hash.to_vec()).ok());
-                let hash = hash.and_then(|hash| PasswordHashText::parse(&hash).ok());
-                let (before, after) = self.index.apply_with(&change.id, document.as_ref(), hash);
+                let credentials = credentials_of(&followed.database, &change.id)?;
+                let (before, after) = self.index.apply_with(&change.id, document.as_ref(), credentials);
                 if before != after {
                     let change = DirectoryChange { id: change.id.clone(), before, after };
                     self.journal.lock().add(change);
                 }
             }
         }
+        followed.change_number = followed.change_number.max(visible);
         self.reached.store(followed.change_number, Ordering::Release);
         Ok(())
+    }
+
+    /// Changes the credentials of a person, under the lock of the directory's database; gives what `change` gives once that is
+    /// stored. `change` may be called more than once, and must not wait.
+    ///
+    /// # Errors
+    /// [`CredentialError`]; then nothing is changed.
+    pub fn change_credentials<T: Send + 'static>(
+        &self,
+        id: &str,
+        change: impl Fn(&mut StoredCredentials) -> std::result::Result<T, CredentialError> + Send + Sync + 'static,
+    ) -> std::result::Result<T, CredentialError> {
+        let database = self.databases.get(DIRECTORY_DATABASE)?;
+        if self.person(id).is_none() {
+            return Err(CredentialError::Nobody);
+        }
+        let (made, outcome) = record::change_of(change);
+        let stored = database.change_secret(id, made)?.wait()?.pop();
+        let outcome = outcome.lock().take();
+        match (stored, outcome) {
+            (Some(Ok(())), Some(Ok(given))) => {
+                let followed = self.followed.lock();
+                // Read again, as another change may have been stored meanwhile.
+                if followed.database.number() == database.number()
+                    && let Some(credentials) = credentials_of(&database, id)?
+                {
+                    self.index.set_credentials(id, credentials);
+                }
+                Ok(given)
+            }
+            (_, Some(Err(error))) => Err(error),
+            (Some(Err(DatabaseError::NotFound { .. })), _) | (_, None) => Err(CredentialError::Nobody),
+            (Some(Err(error)), Some(Ok(_))) => Err(error.into()),
+            (None, Some(Ok(_))) => Err(CredentialError::Nobody),
+        }
     }
 
     /// Takes what somebody has changed of one document, or of all, for the record: each change is given once.
@@ -210,7 +248,11 @@ impl Directory {
         if let Ok(present) = database.read(ADMINISTRATOR_ID, &ReadOptions::default(), &DIRECTORY) {
             administrator.document.insert("_rev".to_owned(), Value::from(present.revision));
         }
-        write(&database, &administrator.document)?;
+        let password = std::mem::take(&mut administrator.password);
+        let secret = SecretEdit { password, ends_sessions: false };
+        let now_ms = self.databases.clock().now_ms();
+        let secret = secret.into_secret(None, now_ms)?;
+        write(&database, &administrator.document, secret)?;
         self.catch_up()?;
         Ok(Some(administrator))
     }
@@ -265,14 +307,48 @@ pub enum EnsureError {
     Database(#[from] DatabaseError),
 }
 
-/// Writes a document; the hash of its password goes apart.
-fn write(database: &Arc<Database>, document: &Map<String, Value>) -> Result<Updated> {
-    let mut document = document.clone();
-    let secret = match document.shift_remove(PASSWORD_HASH) {
-        Some(Value::String(hash)) => Secret::Set(hash.into()),
-        _ => Secret::Keep,
-    };
-    let edit = Edit { json: Value::Object(document).to_string().into(), secret, ..Edit::default() };
+impl CredentialRecords for Directory {
+    fn person(&self, id: &str) -> Option<Arc<Person>> {
+        Self::person(self, id)
+    }
+
+    fn linked_person(&self, issuer: &str, subject: &str) -> Option<Arc<Person>> {
+        self.refresh();
+        self.index.linked_person(issuer, subject)
+    }
+
+    fn apply(&self, id: &str, changes: Vec<Change>) -> std::result::Result<(), CredentialError> {
+        self.change_credentials(id, move |credentials| {
+            Ok(changes.iter().try_for_each(|change| credentials.apply(change))?)
+        })
+    }
+
+    fn renew_password(
+        &self,
+        id: &str,
+        mark: PasswordMark,
+        hashed: HashedPassword,
+        now_ms: u64,
+    ) -> std::result::Result<(), CredentialError> {
+        self.change_credentials(id, move |credentials| {
+            credentials.renew_password(&mark, hashed.clone(), now_ms);
+            Ok(())
+        })
+    }
+}
+
+/// The credentials of a person. Where they cannot be read, the person has none, and comes in by nothing.
+fn credentials_of(database: &Database, id: &str) -> Result<Option<StoredCredentials>> {
+    let Some(secret) = database.secret(id)? else { return Ok(None) };
+    let credentials = record::read(Some(&secret)).unwrap_or_else(|error| {
+        tracing::error!(id, %error, "the credentials of a person cannot be read: the person cannot log in");
+        StoredCredentials::default()
+    });
+    Ok(Some(credentials))
+}
+
+fn write(database: &Arc<Database>, document: &Map<String, Value>, secret: Secret) -> Result<Updated> {
+    let edit = Edit { json: Value::Object(document.clone()).to_string().into(), secret, ..Edit::default() };
     database.update_one(edit, EditMode::Interactive, &DIRECTORY)
 }
 
@@ -289,8 +365,13 @@ fn move_hashes_of(database: &Arc<Database>, id: &str) -> Result<u64> {
     for revision in database.open_revisions(id, &OpenRevisions::All, &options, &DIRECTORY)?.into_iter().rev()
     {
         let OpenRevision::Found(found) = revision else { continue };
-        if let Some(document) = parse(&found.json).filter(|document| document.contains_key(PASSWORD_HASH)) {
-            write(database, &document)?;
+        if let Some(mut document) = parse(&found.json).filter(|document| document.contains_key(PASSWORD_HASH))
+        {
+            let secret = match document.shift_remove(PASSWORD_HASH) {
+                Some(Value::String(hash)) => Secret::Set(hash.into()),
+                _ => Secret::Keep,
+            };
+            write(database, &document, secret)?;
             moved += 1;
         }
     }

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use scrinium_credentials::passkey::PasskeyError;
+use scrinium_credentials::{
+    Answer, AppPasswordError, ChangeError, NextStep, PasswordError, Protocol, RandomError, StoredError,
+};
+use scrinium_database::DatabaseError;
 use thiserror::Error;
 
 /// Why a document cannot stand in the directory.
@@ -73,6 +78,12 @@ pub enum DirectoryError {
 /// Why a login was refused.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum LoginError {
+    /// The first proof is right, and a second one is needed.
+    #[error("Name and password are right, and the account has two-step sign-in: a second step is needed.")]
+    SecondStep(NextStep),
+    /// The proof cannot be used here, or is right and not enough.
+    #[error("{}", .0.text(*.1))]
+    Denied(Answer, Protocol),
     /// Unknown name or wrong password; which of both is never told.
     #[error("Name or password is incorrect.")]
     Refused,
@@ -88,4 +99,39 @@ pub enum LoginError {
         /// When to try again.
         retry_after: Duration,
     },
+}
+
+/// Why a person's credentials were not changed.
+#[derive(Debug, Error)]
+pub enum CredentialError {
+    /// Nobody has this id.
+    #[error("there is no such person in the directory")]
+    Nobody,
+    /// The code that was shown is wrong.
+    #[error("the code is not right")]
+    WrongCode,
+    /// Nothing of this name is there.
+    #[error("there is no such {0}")]
+    Unknown(&'static str),
+    /// As [`AppPasswordError`].
+    #[error(transparent)]
+    AppPassword(#[from] AppPasswordError),
+    /// As [`PasskeyError`].
+    #[error(transparent)]
+    Passkey(#[from] PasskeyError),
+    /// As [`ChangeError`].
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// As [`PasswordError`].
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    /// As [`RandomError`].
+    #[error(transparent)]
+    Random(#[from] RandomError),
+    /// The record cannot be read, or not be written.
+    #[error(transparent)]
+    Stored(#[from] StoredError),
+    /// As [`DatabaseError`].
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
 }

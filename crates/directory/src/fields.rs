@@ -1,5 +1,8 @@
 //! Reading fields of a directory document, with errors that name the field.
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use crate::DirectoryError;
@@ -41,6 +44,27 @@ pub(crate) fn texts(
         values.extend(checked(field, value)?);
     }
     Ok(values)
+}
+
+/// Whether a field says `true`.
+pub(crate) fn flag(fields: &Fields, field: &'static str) -> Result<bool, DirectoryError> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(value)) => Ok(*value),
+        Some(_) => Err(DirectoryError::Type { field, expected: "true or false" }),
+    }
+}
+
+/// The time of a field, in milliseconds since 1970: `2027-01-31T12:00:00Z` (RFC 3339), or `2027-01-31` for the beginning of that day
+/// in UTC.
+pub(crate) fn time_ms(fields: &Fields, field: &'static str) -> Result<Option<u64>, DirectoryError> {
+    let Some(value) = text(fields, field)? else { return Ok(None) };
+    let of_day = || value.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok().map(|day| day.timestamp());
+    let time = value.parse::<Timestamp>().ok().or_else(of_day);
+    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+    time_ms.map(Some).ok_or_else(|| {
+        refuse(field, &value, "a time is of the form 2027-01-31 or 2027-01-31T12:00:00Z, after 1970")
+    })
 }
 
 fn checked(field: &'static str, value: &str) -> Result<Option<String>, DirectoryError> {

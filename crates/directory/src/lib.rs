@@ -20,9 +20,10 @@ mod login;
 mod lookup;
 mod membership;
 mod names;
-mod password;
 mod person;
+mod record;
 mod revocation;
+mod sasl;
 mod session;
 mod writing;
 
@@ -32,17 +33,20 @@ pub use administrator::{
 };
 pub use credentials::{CredentialOptions, Credentials};
 pub use directory::{Directory, EnsureError};
-pub use error::{DirectoryError, LoginError};
+pub use error::{CredentialError, DirectoryError, LoginError};
 pub use group::{GROUP_FORM, GROUP_PREFIX, Group, prepare_group};
 pub use hashing::{HashingError, HashingOptions, HashingThreads};
 pub use journal::{BeforeAndAfter, DirectoryChange, WrittenChange};
-pub use login::{LoginAttempt, LoginOutcome, LoginWatch, Logins};
+pub use login::{Approach, HashError, Login, LoginAttempt, LoginOutcome, LoginWatch, Logins};
 pub use lookup::{Found, NameIndex, NameLookup};
 pub use names::{abbreviate, common_name, fold_name};
-pub use password::{PasswordHashText, check_password, hash_password, verify_password};
-pub use person::{PERSON_FORM, PERSON_PREFIX, Person, hide_secrets, prepare_person};
+pub use person::{PERSON_FORM, PERSON_PREFIX, Person, Prepared, hide_secrets, prepare_person};
+pub use record::{CredentialRecords, PasswordEdit, check_password};
 pub use revocation::Revocations;
-pub use session::{Session, SessionError, SessionKeeper, SessionName, SessionTimes, SessionUse};
+pub use sasl::{SaslConnection, SaslError, SaslLogin, SaslReply, TokenVerification, TokenVerifier};
+pub use session::{
+    Session, SessionError, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse,
+};
 
 /// The database that holds people and groups.
 pub const DIRECTORY_DATABASE: &str = "directory";
@@ -53,22 +57,21 @@ pub const DIRECTORY_DATABASE: &str = "directory";
 ///
 /// # Errors
 /// What is wrong with the document, in words for the one who wrote it.
-pub fn prepare(
-    document: serde_json::Map<String, serde_json::Value>,
-) -> Result<serde_json::Map<String, serde_json::Value>, DirectoryError> {
+pub fn prepare(document: serde_json::Map<String, serde_json::Value>) -> Result<Prepared, DirectoryError> {
+    let group = |document| prepare_group(document).map(Prepared::without_password);
     if document.get("_deleted").and_then(serde_json::Value::as_bool) == Some(true) {
-        return Ok(document);
+        return Ok(Prepared::without_password(document));
     }
     let id = document.get("_id").and_then(serde_json::Value::as_str).unwrap_or_default();
     if id.starts_with("_design/") || id.starts_with("_local/") {
-        return Ok(document);
+        return Ok(Prepared::without_password(document));
     }
     match document.get("Form").and_then(serde_json::Value::as_str) {
         Some(PERSON_FORM) => prepare_person(document),
-        Some(GROUP_FORM) => prepare_group(document),
+        Some(GROUP_FORM) => group(document),
         // An id of a person with another form would be a login that nobody checked.
         _ if id.starts_with(PERSON_PREFIX) => prepare_person(document),
-        _ if id.starts_with(GROUP_PREFIX) => prepare_group(document),
-        _ => Ok(document),
+        _ if id.starts_with(GROUP_PREFIX) => group(document),
+        _ => Ok(Prepared::without_password(document)),
     }
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use scrinium_assertion::never;
+use scrinium_credentials::{Change, HashedPassword, PasswordMark, StoredCredentials};
 use serde_json::{Map, Value};
 
 use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
-use crate::{ADMINISTRATOR_ROLE, GROUP_FORM, Group, PERSON_FORM, PasswordHashText, Person};
+use crate::{ADMINISTRATOR_ROLE, CredentialError, CredentialRecords, GROUP_FORM, Group, PERSON_FORM, Person};
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct NameIndex {
 struct Entries {
     by_id: HashMap<Arc<str>, Entry>,
     by_name: HashMap<Box<str>, Holders>,
+    /// People by the accounts at providers that are linked to them; of several, the last.
+    by_link: HashMap<(String, String), Arc<str>>,
     administrators: usize,
     memberships: Memberships,
 }
@@ -84,14 +87,14 @@ impl NameIndex {
         self.apply_with(id, document, None)
     }
 
-    /// The same with the hash of a person's password, which lies apart from the document.
-    pub(crate) fn apply_with(
+    /// The same with the credentials of a person, which lie apart from the document.
+    pub fn apply_with(
         &self,
         id: &str,
         document: Option<&Map<String, Value>>,
-        hash: Option<PasswordHashText>,
+        credentials: Option<StoredCredentials>,
     ) -> (Found, Found) {
-        let entry = document.and_then(|document| read_entry(id, document, hash));
+        let entry = document.and_then(|document| read_entry(id, document, credentials));
         let after = Found::of(entry.as_ref());
         let mut entries = self.entries.write();
         let before = Found::of(entries.replace(id, entry).as_ref());
@@ -132,6 +135,14 @@ impl NameIndex {
         };
         holders.sort_unstable();
         holders.into_iter().map(|holder| Found::of(entries.by_id.get(holder))).collect()
+    }
+
+    /// Takes over the credentials of a person as they are now.
+    pub(crate) fn set_credentials(&self, id: &str, credentials: StoredCredentials) {
+        let mut entries = self.entries.write();
+        let Some(Entry::Person(person)) = entries.by_id.get(id) else { return };
+        let person = Person { credentials: Arc::new(credentials), ..Person::clone(person) };
+        entries.replace(id, Some(Entry::Person(Arc::new(person))));
     }
 
     /// Forgets everybody.
@@ -199,13 +210,67 @@ impl NameLookup for NameIndex {
     }
 }
 
-fn read_entry(id: &str, document: &Map<String, Value>, hash: Option<PasswordHashText>) -> Option<Entry> {
+impl CredentialRecords for NameIndex {
+    fn person(&self, id: &str) -> Option<Arc<Person>> {
+        Self::person(self, id)
+    }
+
+    fn linked_person(&self, issuer: &str, subject: &str) -> Option<Arc<Person>> {
+        let entries = self.entries.read();
+        let id = entries.by_link.get(&(issuer.to_owned(), subject.to_owned()))?;
+        match entries.by_id.get(id) {
+            Some(Entry::Person(person)) => Some(Arc::clone(person)),
+            _ => None,
+        }
+    }
+
+    fn apply(&self, id: &str, changes: Vec<Change>) -> Result<(), CredentialError> {
+        self.change(id, |credentials| Ok(changes.iter().try_for_each(|change| credentials.apply(change))?))
+    }
+
+    fn renew_password(
+        &self,
+        id: &str,
+        mark: PasswordMark,
+        hashed: HashedPassword,
+        now_ms: u64,
+    ) -> Result<(), CredentialError> {
+        self.change(id, move |credentials| {
+            credentials.renew_password(&mark, hashed, now_ms);
+            Ok(())
+        })
+    }
+}
+
+impl NameIndex {
+    fn change(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut StoredCredentials) -> Result<(), CredentialError>,
+    ) -> Result<(), CredentialError> {
+        let mut entries = self.entries.write();
+        let Some(Entry::Person(person)) = entries.by_id.get(id) else { return Err(CredentialError::Nobody) };
+        let mut credentials = StoredCredentials::clone(&person.credentials);
+        change(&mut credentials)?;
+        let person = Person { credentials: Arc::new(credentials), ..Person::clone(person) };
+        entries.replace(id, Some(Entry::Person(Arc::new(person))));
+        Ok(())
+    }
+}
+
+fn read_entry(
+    id: &str,
+    document: &Map<String, Value>,
+    credentials: Option<StoredCredentials>,
+) -> Option<Entry> {
     // The feed gives the id next to the document, which need not repeat it.
     match document.get("Form").and_then(Value::as_str) {
         Some(PERSON_FORM) => {
             let mut person = Person::read(document).ok()?;
             id.clone_into(&mut person.id);
-            person.password_hash = hash.or(person.password_hash);
+            if let Some(credentials) = credentials {
+                person.credentials = Arc::new(credentials);
+            }
             Some(Entry::Person(Arc::new(person)))
         }
         Some(GROUP_FORM) => {
@@ -281,8 +346,16 @@ impl Entries {
             for name in old.names() {
                 self.release(&name, &id);
             }
-            if let Entry::Group(group) = &old {
-                self.memberships.remove(&id, group);
+            match &old {
+                Entry::Group(group) => self.memberships.remove(&id, group),
+                Entry::Person(person) => {
+                    for link in person.credentials.links() {
+                        let key = (link.issuer.clone(), link.subject.clone());
+                        if self.by_link.get(&key) == Some(&id) {
+                            self.by_link.remove(&key);
+                        }
+                    }
+                }
             }
             former = Some(old);
         }
@@ -292,8 +365,13 @@ impl Entries {
         for name in entry.names() {
             self.hold(name, &id);
         }
-        if let Entry::Group(group) = &entry {
-            self.memberships.add(&id, group);
+        match &entry {
+            Entry::Group(group) => self.memberships.add(&id, group),
+            Entry::Person(person) => {
+                for link in person.credentials.links() {
+                    self.by_link.insert((link.issuer.clone(), link.subject.clone()), Arc::clone(&id));
+                }
+            }
         }
         self.by_id.insert(id, entry);
         former

@@ -1,10 +1,13 @@
 //! The document of a person.
 
+use std::sync::Arc;
+
+use scrinium_credentials::{Protocol, ProtocolSet, Standing, StoredCredentials};
 use serde_json::Value;
 
 use crate::DirectoryError;
-use crate::fields::{Fields, check_address, check_identity, refuse, text, texts};
-use crate::password::{PasswordHashText, hash_password};
+use crate::fields::{Fields, check_address, check_identity, flag, refuse, text, texts, time_ms};
+use crate::record::{PASSWORD_HASH, PasswordEdit, take_over};
 
 /// The field `Form` of a person.
 pub const PERSON_FORM: &str = "Person";
@@ -28,8 +31,10 @@ pub struct Person {
     pub internet_address: Option<String>,
     /// The mail database.
     pub mail_file: String,
-    /// The password's hash; without one the person cannot log in.
-    pub password_hash: Option<PasswordHashText>,
+    /// By what the person can show that it is them. They lie apart from the document.
+    pub credentials: Arc<StoredCredentials>,
+    /// Whether, until when and by what the person may come in.
+    pub account: Standing,
     /// Roles; `_admin` administers the server.
     pub roles: Vec<String>,
 }
@@ -52,7 +57,8 @@ impl Person {
             mail_file: mail_file(document, &short_name)?,
             short_name,
             internet_address,
-            password_hash: password_hash(document)?,
+            credentials: Arc::new(brought_credentials(document)?),
+            account: account(document)?,
             roles: texts(document, "Roles", MOST_ROLES)?,
         })
     }
@@ -63,19 +69,20 @@ impl Person {
         self.full_names.first().map_or(&self.short_name, |name| name)
     }
 
-    /// A digest of what the person may do and how they show that it is them: another password or other roles make it
-    /// another one. It does not depend on the order of roles.
+    /// A digest of what the person may do and how they show that it is them: another password, another second factor or other
+    /// roles make it another one, and so does disabling the account. It does not depend on the order of roles.
     #[must_use]
     pub fn standing(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
-        let mut update = |text: &str| {
-            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        let mut update = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
         };
-        update(self.password_hash.as_ref().map_or("", |hash| hash.as_str()));
+        update(&self.credentials.session_mark());
+        update(&[u8::from(self.account.is_disabled)]);
         let mut roles: Vec<&str> = self.roles.iter().map(String::as_str).collect();
         roles.sort_unstable();
         roles.dedup();
-        roles.into_iter().for_each(update);
+        roles.into_iter().map(str::as_bytes).for_each(update);
         *hasher.finalize().as_bytes()
     }
 
@@ -86,40 +93,41 @@ impl Person {
     }
 }
 
-/// Checks a person's document on its way into the directory and completes it: a clear-text `password` is
-/// replaced by `PasswordHash`, `FullName` and `Roles` become lists, `MailFile` is filled in from the short
-/// name. Everything else is kept as it is.
-///
-/// Hashing takes some 20 ms and 19 MiB, so call it where blocking is allowed; where it is not, [`Logins::hash`] comes first
-/// ([`Directory::password_to_hash`]).
-///
-/// [`Logins::hash`]: crate::Logins::hash
-/// [`Directory::password_to_hash`]: crate::Directory::password_to_hash
+/// A document as it may stand in the directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// The document, without anything of a password.
+    pub document: Fields,
+    /// What it said of the person's password.
+    pub password: PasswordEdit,
+}
+
+impl Prepared {
+    /// A document that has nothing to do with passwords.
+    pub(crate) const fn without_password(document: Fields) -> Self {
+        Self { document, password: PasswordEdit::Keep }
+    }
+}
+
+/// Checks a person's document on its way into the directory and completes it: a `password` in clear, and a `PasswordHash`, are
+/// taken out, `FullName` and `Roles` become lists, `MailFile` is filled in from the short name. Everything else is kept as it is.
 ///
 /// # Errors
 /// What is wrong with the document, in words for the one who wrote it.
-pub fn prepare_person(mut document: Fields) -> Result<Fields, DirectoryError> {
+pub fn prepare_person(mut document: Fields) -> Result<Prepared, DirectoryError> {
+    let password = PasswordEdit::take(&mut document)?;
     check_identity(&mut document, PERSON_PREFIX, PERSON_FORM)?;
-    // Taken out before anything can fail, so that no error and no log ever shows it.
-    match document.shift_remove("password") {
-        None | Some(Value::Null) => {}
-        Some(Value::String(password)) => {
-            let hash = hash_password(&password)?;
-            document.insert("PasswordHash".to_owned(), Value::from(hash.as_str()));
-        }
-        Some(_) => return Err(DirectoryError::Type { field: "password", expected: "a text" }),
-    }
     let person = Person::read(&document)?;
     document.insert("FullName".to_owned(), Value::from(person.full_names));
     document.insert("ShortName".to_owned(), Value::from(person.short_name));
     document.insert("MailFile".to_owned(), Value::from(person.mail_file));
     document.insert("Roles".to_owned(), Value::from(person.roles));
-    Ok(document)
+    Ok(Prepared { document, password })
 }
 
 /// Takes out of a person's document what only the server may see.
 pub fn hide_secrets(document: &mut Fields) {
-    document.shift_remove("PasswordHash");
+    document.shift_remove(PASSWORD_HASH);
     document.shift_remove("password");
 }
 
@@ -176,10 +184,42 @@ fn database_name_of(short_name: &str) -> String {
     name
 }
 
-fn password_hash(document: &Fields) -> Result<Option<PasswordHashText>, DirectoryError> {
-    match document.get("PasswordHash") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(hash)) => PasswordHashText::parse(hash).map(Some),
-        Some(_) => Err(DirectoryError::Type { field: "PasswordHash", expected: "a text" }),
+/// What a hash in the document itself makes of the credentials: an earlier version kept it there.
+fn brought_credentials(document: &Fields) -> Result<StoredCredentials, DirectoryError> {
+    let mut credentials = StoredCredentials::default();
+    match document.get(PASSWORD_HASH) {
+        None | Some(Value::Null) => {}
+        Some(Value::String(hash)) => credentials.put_password(take_over(hash)?, 0),
+        Some(_) => return Err(DirectoryError::Type { field: PASSWORD_HASH, expected: "a text" }),
     }
+    Ok(credentials)
+}
+
+/// How the document says that the account stands: `Disabled`, `Expires`, `SecondFactor` and `Protocols`.
+fn account(document: &Fields) -> Result<Standing, DirectoryError> {
+    let requires_second_factor = match text(document, "SecondFactor")?.as_deref() {
+        None => false,
+        Some("required") => true,
+        Some(other) => return Err(refuse("SecondFactor", other, "it is \"required\", or not there")),
+    };
+    Ok(Standing {
+        is_disabled: flag(document, "Disabled")?,
+        expires_ms: time_ms(document, "Expires")?,
+        requires_second_factor,
+        protocols: protocols(document)?,
+    })
+}
+
+fn protocols(document: &Fields) -> Result<ProtocolSet, DirectoryError> {
+    const FIELD: &str = "Protocols";
+    if matches!(document.get(FIELD), None | Some(Value::Null)) {
+        return Ok(ProtocolSet::all());
+    }
+    let words = texts(document, FIELD, Protocol::ALL.len())?;
+    let parse = |word: &String| {
+        let rule =
+            "a protocol is http, browser, submission, imap, pop3, managesieve, caldav, carddav or ldap";
+        Protocol::parse(word).ok_or_else(|| refuse(FIELD, word, rule))
+    };
+    words.iter().map(parse).collect()
 }

@@ -280,7 +280,8 @@ mod tests {
         let mut name = [0; 16];
         name[..8].copy_from_slice(&number.to_le_bytes());
         let (person_id, ends_s) = (person.to_owned(), begun_s + 1000);
-        Session { person_id, name, begun_s, issued_s: begun_s, ends_s, renew: false }
+        let by = crate::SessionOrigin::default();
+        Session { person_id, name, begun_s, issued_s: begun_s, by, ends_s, renew: false }
     }
 
     #[test]

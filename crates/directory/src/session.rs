@@ -1,7 +1,8 @@
 //! Cookie sessions, as CouchDB's `AuthSession`: the person, times, and a code that only this server can make.
 //!
 //! A cookie is base64url of `PERSON:ISSUED:BEGUN:` (times in seconds since 1970, hexadecimal), 16 random bytes that name
-//! the session, and 32 bytes of code: a keyed BLAKE3 over all that and over what the person may and how they show it. So
+//! the session, and 32 bytes of code: a keyed BLAKE3 over all that and over what the person may and how they show it. After
+//! `BEGUN` stands `+` where the session began with a second factor, and `@ID` where it began with an app password. So
 //! a new password, or other roles, end all sessions from before; what ends one session alone is a
 //! [`crate::Revocations`].
 //!
@@ -59,6 +60,34 @@ pub struct SessionTimes {
 /// What tells sessions apart.
 pub type SessionName = [u8; NAME_BYTES];
 
+/// With what a session began.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionOrigin {
+    /// Whether two factors were shown.
+    pub has_second_factor: bool,
+    /// The id of the app password, where it was one: the session ends with it, and is for what that is for.
+    pub app_password: Option<String>,
+}
+
+impl SessionOrigin {
+    fn text(&self) -> String {
+        let app = self.app_password.as_ref().map(|id| format!("@{id}")).unwrap_or_default();
+        if self.has_second_factor { format!("+{app}") } else { app }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (has_second_factor, rest) = match text.strip_prefix('+') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let app_password = match rest {
+            "" => None,
+            rest => Some(rest.strip_prefix('@').filter(|id| !id.is_empty())?.to_owned()),
+        };
+        Some(Self { has_second_factor, app_password })
+    }
+}
+
 /// An accepted session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
@@ -70,6 +99,8 @@ pub struct Session {
     pub begun_s: u64,
     /// When its cookie was made.
     pub issued_s: u64,
+    /// With what it began.
+    pub by: SessionOrigin,
     /// When it ends at the latest.
     pub ends_s: u64,
     /// Whether the client should get a fresh cookie with this answer, so that a session in use continues.
@@ -98,8 +129,16 @@ struct Claim {
     person_id: String,
     issued_s: u64,
     begun_s: u64,
+    by: SessionOrigin,
     name: SessionName,
     code: blake3::Hash,
+}
+
+/// What the code of a cookie says for good.
+struct Begun<'a> {
+    name: &'a SessionName,
+    begun_s: u64,
+    by: &'a SessionOrigin,
 }
 
 impl SessionKeeper {
@@ -112,14 +151,16 @@ impl SessionKeeper {
 
     /// The cookie's value for a session of `person` that begins at `now_s` (seconds since 1970).
     #[must_use]
-    pub fn begin(&self, person: &Person, now_s: u64) -> String {
-        self.cookie(person, rand::random(), now_s, now_s)
+    pub fn begin(&self, person: &Person, by: &SessionOrigin, now_s: u64) -> String {
+        let name = rand::random();
+        self.cookie(person, &Begun { name: &name, begun_s: now_s, by }, now_s)
     }
 
     /// The cookie's value for a session that continues at `now_s`.
     #[must_use]
     pub fn renew(&self, person: &Person, session: &Session, now_s: u64) -> String {
-        self.cookie(person, session.name, session.begun_s, now_s)
+        let Session { name, begun_s, by, .. } = session;
+        self.cookie(person, &Begun { name, begun_s: *begun_s, by }, now_s)
     }
 
     /// How long a browser is to keep a cookie that is made at `now_s`.
@@ -142,9 +183,10 @@ impl SessionKeeper {
     /// # Errors
     /// [`SessionError`].
     pub fn check(&self, cookie: &str, person: &Person, now_s: u64) -> Result<Session, SessionError> {
-        let Claim { person_id, issued_s, begun_s, name, code } = Claim::read(cookie)?;
+        let Claim { person_id, issued_s, begun_s, by, name, code } = Claim::read(cookie)?;
+        let begun = Begun { name: &name, begun_s, by: &by };
         // `blake3::Hash` compares in constant time.
-        if person_id != person.id || self.code(person, &name, begun_s, issued_s) != code {
+        if person_id != person.id || self.code(person, &begun, issued_s) != code {
             return Err(SessionError::Invalid);
         }
         let timeout_s = self.times.timeout.as_secs();
@@ -158,7 +200,7 @@ impl SessionKeeper {
         }
         // As CouchDB does: a new cookie once a tenth of the time is gone, not with every request.
         let renew = age_s >= timeout_s / 10;
-        Ok(Session { person_id, name, begun_s, issued_s, ends_s, renew })
+        Ok(Session { person_id, name, begun_s, issued_s, by, ends_s, renew })
     }
 
     /// Notes that the token of an accepted session was used, and says whether another one has it too. What was noted is
@@ -183,18 +225,20 @@ impl SessionKeeper {
         begun_s.saturating_add(most.as_secs())
     }
 
-    fn cookie(&self, person: &Person, name: SessionName, begun_s: u64, issued_s: u64) -> String {
-        let mut cookie = format!("{}:{issued_s:X}:{begun_s:X}:", person.id).into_bytes();
-        cookie.extend_from_slice(&name);
-        cookie.extend_from_slice(self.code(person, &name, begun_s, issued_s).as_bytes());
+    fn cookie(&self, person: &Person, begun: &Begun<'_>, issued_s: u64) -> String {
+        let Begun { name, begun_s, by } = begun;
+        let mut cookie = format!("{}:{issued_s:X}:{begun_s:X}{}:", person.id, by.text()).into_bytes();
+        cookie.extend_from_slice(*name);
+        cookie.extend_from_slice(self.code(person, begun, issued_s).as_bytes());
         URL_SAFE_NO_PAD.encode(cookie)
     }
 
-    fn code(&self, person: &Person, name: &SessionName, begun_s: u64, issued_s: u64) -> blake3::Hash {
+    fn code(&self, person: &Person, begun: &Begun<'_>, issued_s: u64) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&issued_s.to_le_bytes()).update(&begun_s.to_le_bytes()).update(name);
+        hasher.update(&issued_s.to_le_bytes()).update(&begun.begun_s.to_le_bytes()).update(begun.name);
         hasher.update(&(person.id.len() as u64).to_le_bytes()).update(person.id.as_bytes());
         hasher.update(&person.standing());
+        hasher.update(begun.by.text().as_bytes());
         hasher.finalize()
     }
 }
@@ -217,10 +261,12 @@ impl Claim {
         let (text, begun) = text.rsplit_once(':')?;
         let (person_id, issued) = text.rsplit_once(':')?;
         let seconds = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (begun, by) = begun.split_at(begun.find(['+', '@']).unwrap_or(begun.len()));
         Some(Self {
             person_id: person_id.to_owned(),
             issued_s: seconds(issued)?,
             begun_s: seconds(begun)?,
+            by: SessionOrigin::parse(by)?,
             name: *name,
             code: blake3::Hash::from_bytes(*code),
         })

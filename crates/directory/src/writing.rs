@@ -10,14 +10,17 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use scrinium_clock::Clock;
+use scrinium_credentials::sasl::ScramSalt;
+use scrinium_credentials::{GateOptions, HashedPassword};
 use scrinium_database::{DatabaseError, EditMode, Guarded, Identity, Result, Secret, Submission};
 use serde_json::{Map, Value};
 
 use crate::directory::Directory;
 use crate::names::{abbreviate, common_name, fold_name};
+use crate::record::{self, PASSWORD_HASH};
 use crate::{
     ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_ROLE, GROUP_FORM, GROUP_PREFIX, Group, PERSON_FORM,
-    PERSON_PREFIX, Person, prepare,
+    PERSON_PREFIX, PasswordEdit, Person, Prepared, prepare,
 };
 
 /// What is on its way into the database holds its names for so long, until it is seen there.
@@ -26,8 +29,41 @@ const CLAIMED_FOR: Duration = Duration::from_secs(30);
 /// More names are not on their way at once.
 const CLAIMS_MAX: usize = 100_000;
 
-/// The field that holds a hash on its way in.
-pub(crate) const PASSWORD_HASH: &str = "PasswordHash";
+/// What a document that is written does to the person's credentials.
+pub(crate) struct SecretEdit {
+    pub(crate) password: PasswordEdit,
+    /// The account is disabled by it.
+    pub(crate) ends_sessions: bool,
+}
+
+impl SecretEdit {
+    /// As the database makes it. A password that is in clear still is hashed here, which takes some 50 ms.
+    pub(crate) fn into_secret(self, salt: Option<ScramSalt>, now_ms: u64) -> Result<Secret> {
+        let hashed = match self.password {
+            PasswordEdit::Keep if !self.ends_sessions => return Ok(Secret::Keep),
+            PasswordEdit::Clear(password) => {
+                let hashed = HashedPassword::make(&password, salt, GateOptions::default().scram_iterations);
+                Some(Some(hashed.map_err(|error| forbidden(error.to_string()))?))
+            }
+            PasswordEdit::Hashed(hashed) => Some(Some(hashed)),
+            PasswordEdit::Remove => Some(None),
+            PasswordEdit::Keep => None,
+        };
+        let ends_sessions = self.ends_sessions;
+        let (change, _) = record::change_of(move |credentials| {
+            match &hashed {
+                Some(Some(hashed)) => credentials.put_password(hashed.clone(), now_ms),
+                Some(None) => credentials.remove_password(),
+                None => {}
+            }
+            if ends_sessions {
+                credentials.end_sessions();
+            }
+            Ok(())
+        });
+        Ok(Secret::Change(change))
+    }
+}
 
 /// Names of documents that were let through and may not be in the database yet.
 #[derive(Default)]
@@ -67,6 +103,10 @@ impl Entry {
             return Group::read(document).map_or(Self::Other, Self::Group);
         }
         Self::Other
+    }
+
+    fn is_disabled(&self) -> bool {
+        matches!(self, Self::Person(person) if person.account.is_disabled)
     }
 
     /// The names that are this one's alone.
@@ -110,21 +150,28 @@ impl Directory {
             }
             return Ok(Guarded { document, secret: Secret::Remove });
         }
-        if let Some(hash) = submission.hash.as_ref().filter(|_| clear_password(&document).is_some()) {
-            document.shift_remove("password");
-            document.insert(PASSWORD_HASH.to_owned(), String::from_utf8_lossy(hash).into());
+        let Prepared { mut document, mut password } =
+            prepare(document).map_err(|error| forbidden(error.to_string()))?;
+        for secret in ["password", PASSWORD_HASH] {
+            document.shift_remove(secret);
         }
-        let gives_up = |member: &str| document.get(member).is_some_and(Value::is_null);
-        let gives_up = gives_up("password") || gives_up(PASSWORD_HASH);
-        let mut document = prepare(document).map_err(|error| forbidden(error.to_string()))?;
-        document.shift_remove("password");
-        let secret = match document.shift_remove(PASSWORD_HASH) {
-            Some(Value::String(hash)) => Secret::Set(hash.into()),
-            _ if gives_up => Secret::Remove,
-            _ => Secret::Keep,
-        };
-        self.check_names(&id, &Entry::read(&document), present.as_ref())?;
-        Ok(Guarded { document, secret })
+        if let (PasswordEdit::Clear(_), Some(hash)) = (&password, &submission.hash) {
+            let hashed = HashedPassword::from_bytes(hash).map_err(|error| forbidden(error.to_string()))?;
+            password = PasswordEdit::Hashed(hashed);
+        }
+        let entry = Entry::read(&document);
+        self.check_names(&id, &entry, present.as_ref())?;
+        let was_disabled = present.as_ref().map(Entry::read).is_some_and(|before| before.is_disabled());
+        let secret = SecretEdit { password, ends_sessions: entry.is_disabled() && !was_disabled };
+        let now_ms = self.databases().clock().now_ms();
+        Ok(Guarded { document, secret: secret.into_secret(self.scram_salt(&id), now_ms)? })
+    }
+
+    /// The salt under which SCRAM's keys of a new password of the person with this id must be, if there is one.
+    #[must_use]
+    pub fn scram_salt(&self, id: &str) -> Option<ScramSalt> {
+        let person = self.person(id)?;
+        person.credentials.salt_to_keep(self.databases().clock().now_ms())
     }
 
     /// The password that a document brings, if the one who writes it may set it: [`Directory::check`] hashes it, unless it
@@ -198,12 +245,14 @@ fn check_writer(
         _ if is_deleted => return administrators("remove people and groups"),
         (Entry::Person(before), Entry::Person(after)) => {
             let known = |person: &Person| {
-                let Person { full_names, short_name, internet_address, mail_file, roles, .. } =
+                let Person { full_names, short_name, internet_address, mail_file, roles, account, .. } =
                     person.clone();
-                (full_names, short_name, internet_address, mail_file, roles)
+                (full_names, short_name, internet_address, mail_file, roles, account)
             };
             if known(before) != known(after) {
-                return administrators("change names, addresses, mail databases or roles");
+                return administrators(
+                    "change names, addresses, mail databases, roles or how an account stands",
+                );
             }
         }
         (Entry::Group(before), Entry::Group(after)) => {

@@ -52,11 +52,54 @@ pub enum LoginRefusal {
         /// For so much longer.
         retry_after: Duration,
     },
+    /// The first proof is right, and a second one is needed.
+    #[error("The account has two-step sign-in: a second step is needed.")]
+    SecondStep(SecondStep),
+    /// The proof is right and not enough, or cannot be used here; a sentence for the person says why.
+    #[error("{0}")]
+    Denied(String),
     /// Too many log-ins are being checked.
     #[error("Too many logins are being checked; try again in a moment.")]
     Busy {
         /// When to try again.
         retry_after: Duration,
+    },
+}
+
+/// What comes next for somebody whose first proof was right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecondStep {
+    /// What the client shows again with the second proof. It is sealed, and opens nothing by itself.
+    pub step: String,
+    /// What can be shown: `code`, `passkey`, or `set_up` where the person has nothing yet.
+    pub by: Vec<&'static str>,
+}
+
+/// What somebody shows who begins a session.
+#[derive(Clone, Copy)]
+pub enum SignIn<'a> {
+    /// A name and a password, or an app password.
+    Password {
+        /// The name.
+        name: &'a str,
+        /// The password.
+        password: &'a str,
+    },
+    /// After a first step: a code of an authenticator, or a recovery code.
+    Code {
+        /// [`SecondStep::step`].
+        step: &'a str,
+        /// The code.
+        code: &'a str,
+    },
+    /// A passkey, alone or after a first step.
+    Passkey {
+        /// [`SecondStep::step`], if there was a first step.
+        step: Option<&'a str>,
+        /// What [`Authenticator::passkey_request`] gave.
+        challenge: &'a str,
+        /// What the browser gave, as JSON.
+        response: &'a [u8],
     },
 }
 
@@ -76,9 +119,19 @@ pub trait Authenticator: Send + Sync + 'static {
     /// holds no thread.
     fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a>;
 
-    /// The hash of a password that somebody sets, as [`Edit::secret`](scrinium_database::Edit::secret). Slow as a log-in, in
-    /// the same queue; waiting for it holds no thread.
-    fn hash<'a>(&'a self, password: &'a str, from: IpAddr) -> Hashing<'a>;
+    /// The hash of a password that somebody sets for the document `id`, as [`Edit::secret`](scrinium_database::Edit::secret). Slow as
+    /// a log-in, in the same queue; waiting for it holds no thread.
+    fn hash<'a>(&'a self, id: &'a str, password: &'a str, from: IpAddr) -> Hashing<'a>;
+
+    /// Who begins a session, where a second step can be asked for.
+    fn sign_in<'a>(&'a self, shown: SignIn<'a>, from: IpAddr) -> Verification<'a> {
+        match shown {
+            SignIn::Password { name, password } => self.verify(name, password, from),
+            SignIn::Code { .. } | SignIn::Passkey { .. } => {
+                Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
+            }
+        }
+    }
 
     /// Begins a session.
     fn open_session(&self, identity: &Identity) -> SessionToken;

@@ -281,8 +281,8 @@ impl From<LoginRefusal> for HttpError {
     fn from(error: LoginRefusal) -> Self {
         let reason = error.to_string();
         match error {
-            LoginRefusal::Wrong => Self::unauthorized(reason),
-            LoginRefusal::Locked { .. } => Self::forbidden(reason),
+            LoginRefusal::Wrong | LoginRefusal::SecondStep(_) => Self::unauthorized(reason),
+            LoginRefusal::Locked { .. } | LoginRefusal::Denied(_) => Self::forbidden(reason),
             LoginRefusal::Busy { retry_after } => Self::too_many(reason, retry_after),
         }
     }

@@ -83,8 +83,8 @@ mod write;
 
 pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
-    Administration, Authenticator, ConsoleAnswer, Hashing, Identity, LoginRefusal, PersonChange, Session,
-    SessionToken, Verification,
+    Administration, Authenticator, ConsoleAnswer, Hashing, Identity, LoginRefusal, PersonChange, SecondStep,
+    Session, SessionToken, SignIn, Verification,
 };
 pub use error::HttpError;
 pub use observer::{Observer, Operated, Used};

@@ -1,7 +1,7 @@
 //! Passwords that are set: hashed where those of log-ins are, so that no thread which others need is busy with them.
 
 use scrinium_accounting::Resource;
-use scrinium_database::Secret;
+use scrinium_database::{ClearSecret, Secret};
 
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -12,13 +12,14 @@ pub(crate) fn may_come(context: &Context) -> bool {
 }
 
 /// What an edit is to keep of a password that the sender may set.
-pub(crate) async fn hash(context: &Context, password: &str) -> Result<Secret> {
+pub(crate) async fn hash(context: &Context, password: &ClearSecret) -> Result<Secret> {
     let _claim = context.account.claim(Resource::Logins, 1)?;
-    Ok(Secret::Set(context.state.authenticator.hash(password, context.client.address).await?))
+    let ClearSecret { id, text } = password;
+    Ok(Secret::Set(context.state.authenticator.hash(id, text, context.client.address).await?))
 }
 
 /// Refuses several passwords in one request of somebody who can only mean their own.
-pub(crate) fn check_count(context: &Context, passwords: &[Option<String>]) -> Result<()> {
+pub(crate) fn check_count(context: &Context, passwords: &[Option<ClearSecret>]) -> Result<()> {
     if passwords.iter().flatten().count() > 1 && !context.identity.is_administrator() {
         return Err(HttpError::bad_request("A request can set one password, your own."));
     }

@@ -18,7 +18,7 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::audit::AuditAction;
-use crate::authority::{Identity, SessionToken};
+use crate::authority::{Identity, LoginRefusal, SecondStep, SessionToken, SignIn};
 use crate::body::{RequestBody, parse_json};
 use crate::client::Client;
 use crate::context::Context;
@@ -126,21 +126,66 @@ pub(crate) fn show(context: &Context) -> Result<Response<Body>> {
     Ok(response::json_value(StatusCode::OK, &json!({"ok": true, "userCtx": user, "info": info})))
 }
 
-/// `POST /_session`: name and password, as JSON or as a form.
+/// What a client sends to begin a session.
+enum Shown {
+    Password { name: String, password: String },
+    Code { step: String, code: String },
+    Passkey { step: Option<String>, challenge: String, response: String },
+}
+
+impl Shown {
+    const fn as_proof(&self) -> SignIn<'_> {
+        match self {
+            Self::Password { name, password } => {
+                SignIn::Password { name: name.as_str(), password: password.as_str() }
+            }
+            Self::Code { step, code } => SignIn::Code { step: step.as_str(), code: code.as_str() },
+            Self::Passkey { step, challenge, response } => SignIn::Passkey {
+                step: match step {
+                    Some(step) => Some(step.as_str()),
+                    None => None,
+                },
+                challenge: challenge.as_str(),
+                response: response.as_bytes(),
+            },
+        }
+    }
+}
+
+/// `POST /_session`: name and password, as JSON or as a form; and, where the account has two-step sign-in, the second step.
 pub(crate) async fn open(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let bytes = body.collect().await?;
     let declared = context.header(&CONTENT_TYPE).and_then(|kind| kind.split(';').next()).unwrap_or("");
-    let (name, password) = match declared.trim() {
-        "application/json" => credentials_of_json(&bytes)?,
+    let shown = match declared.trim() {
+        "application/json" => shown_by_json(&bytes)?,
         "application/x-www-form-urlencoded" => {
             refuse_other_sites(context)?;
-            credentials_of_form(&bytes)?
+            shown_by_form(&bytes)?
         }
         _ => return Err(HttpError::not_json()),
     };
     let next = context.query.get("next").map(local_address).transpose()?;
-    let identity = verify(&context.state, &name, &password, context.client).await?;
-    let session = context.state.authenticator.open_session(&identity);
+    match context.state.authenticator.sign_in(shown.as_proof(), context.client.address).await {
+        Ok(identity) => Ok(begin(context, &identity, next)),
+        Err(LoginRefusal::SecondStep(step)) => Ok(ask_for(&step)),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// The first step was right: the client hears what comes next, and gets nothing else.
+fn ask_for(step: &SecondStep) -> Response<Body> {
+    let text = json!({
+        "error": "second_step_required",
+        "reason": LoginRefusal::SecondStep(step.clone()).to_string(),
+        "step": step.step,
+        "second_steps": step.by,
+    });
+    response::json_value(StatusCode::UNAUTHORIZED, &text)
+}
+
+/// Begins a session of somebody who has signed in.
+pub(crate) fn begin(context: &Context, identity: &Identity, next: Option<HeaderValue>) -> Response<Body> {
+    let session = context.state.authenticator.open_session(identity);
     let text = json!({"ok": true, "name": identity.name(), "roles": identity.roles()});
     let mut response = match next {
         Some(next) => {
@@ -151,7 +196,7 @@ pub(crate) async fn open(context: &Context, body: &mut RequestBody) -> Result<Re
         None => response::json_value(StatusCode::OK, &text),
     };
     insert_cookie(response.headers_mut(), context, &session);
-    Ok(response)
+    response
 }
 
 /// A form of another site may not log its reader in as somebody else; one of an origin that CORS lets in may. JSON needs
@@ -183,28 +228,36 @@ fn local_address(next: &str) -> Result<HeaderValue> {
     address.ok_or_else(|| HttpError::bad_request("`next` must be a path on this server, beginning with `/`."))
 }
 
-fn credentials_of_json(bytes: &[u8]) -> Result<(String, String)> {
+fn shown_by_json(bytes: &[u8]) -> Result<Shown> {
     let members: Value = parse_json(bytes)?;
     if !members.is_object() {
         return Err(HttpError::not_object());
     }
-    let text = |names: [&str; 2]| {
-        names.iter().find_map(|name| members.get(name)).and_then(Value::as_str).map(str::to_owned)
-    };
-    complete(text(["name", "username"]), text(["password", "password"]))
+    let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
+    if let Some(passkey) = members.get("passkey") {
+        let challenge = text("challenge");
+        let challenge = challenge.ok_or_else(|| HttpError::bad_request("`challenge` must be a text."))?;
+        return Ok(Shown::Passkey { step: text("step"), challenge, response: passkey.to_string() });
+    }
+    shown_by(&text)
 }
 
-fn credentials_of_form(bytes: &[u8]) -> Result<(String, String)> {
+fn shown_by_form(bytes: &[u8]) -> Result<Shown> {
     let text = std::str::from_utf8(bytes).map_err(|_| HttpError::bad_request("The form is not UTF-8."))?;
     let form = Query::parse(Some(text))?;
-    let name = form.get("name").or_else(|| form.get("username"));
-    complete(name.map(str::to_owned), form.get("password").map(str::to_owned))
+    shown_by(&|name| form.get(name).map(str::to_owned))
 }
 
-fn complete(name: Option<String>, password: Option<String>) -> Result<(String, String)> {
+fn shown_by(text: &dyn Fn(&str) -> Option<String>) -> Result<Shown> {
+    if let Some(step) = text("step") {
+        let code = text("code").ok_or_else(|| HttpError::bad_request("request body must contain a code"))?;
+        return Ok(Shown::Code { step, code });
+    }
+    let name = text("name").or_else(|| text("username"));
     let name = name.ok_or_else(|| HttpError::bad_request("request body must contain a username"))?;
-    let password = password.ok_or_else(|| HttpError::bad_request("request body must contain a password"))?;
-    Ok((name, password))
+    let password =
+        text("password").ok_or_else(|| HttpError::bad_request("request body must contain a password"))?;
+    Ok(Shown::Password { name, password })
 }
 
 /// `DELETE /_session`: the session is over, here and wherever its token has gone.

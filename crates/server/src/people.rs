@@ -9,14 +9,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use scrinium_accounting::Accounts;
 use scrinium_clock::Clock;
+use scrinium_credentials::{
+    AppPasswordText, Gate, NextStep, PasswordCredential, Proof, Protocol, SecondStep as SecondStepKind,
+    SessionProof,
+};
 use scrinium_directory::{
-    CredentialOptions, Credentials, DIRECTORY_DATABASE, Directory, DirectoryChange, Group, HashingOptions,
-    LoginError, Logins, NameLookup, Person, Revocations, SessionKeeper, SessionName, SessionTimes,
-    SessionUse, WrittenChange,
+    Approach, CredentialOptions, CredentialRecords, Credentials, DIRECTORY_DATABASE, Directory,
+    DirectoryChange, Group, HashError, HashingOptions, Login, LoginError, Logins, Person, Revocations,
+    SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse, WrittenChange,
 };
 use scrinium_http::{
-    Audit, AuditAction, AuditEntry, Authenticator, Hashing, Identity, LoginRefusal, PersonChange, Session,
-    SessionToken, Verification,
+    Audit, AuditAction, AuditEntry, Authenticator, Hashing, Identity, LoginRefusal, PersonChange, SecondStep,
+    Session, SessionToken, SignIn, Verification,
 };
 use scrinium_statistics::Registry;
 use serde_json::json;
@@ -51,8 +55,24 @@ pub(crate) struct People {
 struct Grant {
     person_id: String,
     standing: [u8; 32],
+    /// With what they came in.
+    by: SessionOrigin,
     /// Where it is a session.
     session: Option<GrantedSession>,
+}
+
+impl Grant {
+    fn proof(&self) -> SessionProof {
+        session_proof(&self.person_id, &self.by)
+    }
+}
+
+fn session_proof(person_id: &str, by: &SessionOrigin) -> SessionProof {
+    SessionProof {
+        person_id: person_id.to_owned(),
+        has_second_factor: by.has_second_factor,
+        app_password: by.app_password.clone(),
+    }
 }
 
 struct GrantedSession {
@@ -73,18 +93,24 @@ pub(crate) struct PeopleParts<'p> {
 impl People {
     pub(crate) fn new(parts: PeopleParts<'_>, settings: &Settings) -> Result<Self, Failure> {
         let PeopleParts { directory, accounts, statistics, log, clock } = parts;
-        let lookup: Arc<dyn NameLookup> = directory.clone();
-        let options = CredentialOptions { clock: clock.clone(), ..CredentialOptions::default() };
-        let credentials = Credentials::new(lookup, &options).map_err(Failure::work)?;
+        let records: Arc<dyn CredentialRecords> = directory.clone();
+        let data_dir = &settings.server.data_dir;
+        let secret = secret(&data_dir.join(SECRET_FILE))
+            .map_err(|error| Failure::Work(format!("cannot keep the secret of sessions: {error}")))?;
+        let options = CredentialOptions {
+            clock: clock.clone(),
+            secret: secret.clone(),
+            ..CredentialOptions::default()
+        };
+        let credentials = Credentials::new(records, &options).map_err(Failure::work)?;
         let watched = log.clone();
         let watch =
             Box::new(move |attempt: &scrinium_directory::LoginAttempt<'_>| watched.attempted(attempt));
         let logins = Logins::new(credentials, accounts, hashing(settings), (statistics, watch));
-        let data_dir = &settings.server.data_dir;
         Ok(Self {
             directory: Arc::clone(directory),
             logins: logins.map_err(Failure::work)?,
-            sessions: keeper(data_dir, settings)?,
+            sessions: keeper(&secret, settings),
             revocations: Arc::new(revocations(data_dir, &clock)?),
             log,
             clock,
@@ -92,10 +118,64 @@ impl People {
     }
 
     /// The person's identity, with the groups of the directory that they are in at the moment; `session` is what it rests
-    /// on, if not on a password.
-    fn identity(&self, person: &Person, session: Option<GrantedSession>) -> Identity {
-        let grant = Grant { person_id: person.id.clone(), standing: person.standing(), session };
+    /// on, if not on a proof that came with the request.
+    fn identity(&self, login: &Login, session: Option<GrantedSession>) -> Identity {
+        let Login { person, app_password, has_second_factor, .. } = login;
+        let by = SessionOrigin { has_second_factor: *has_second_factor, app_password: app_password.clone() };
+        let grant = Grant { person_id: person.id.clone(), standing: person.standing(), by, session };
         self.ungranted(person).with_grant(Arc::new(grant))
+    }
+
+    fn gate(&self) -> &Gate {
+        self.logins.credentials().gate()
+    }
+
+    /// What the port hears of a log-in that did not let anybody in.
+    fn refusal(&self, error: LoginError) -> LoginRefusal {
+        match error {
+            LoginError::Refused => LoginRefusal::Wrong,
+            LoginError::Locked { retry_after } => LoginRefusal::Locked { retry_after },
+            LoginError::Busy { retry_after } => LoginRefusal::Busy { retry_after },
+            LoginError::Denied(answer, protocol) => LoginRefusal::Denied(answer.text(protocol).to_owned()),
+            LoginError::SecondStep(next) => match self.gate().seal_step(&next) {
+                Ok(step) => {
+                    let by = next.by().iter().map(|kind| word_of(*kind)).collect();
+                    LoginRefusal::SecondStep(SecondStep { step, by })
+                }
+                Err(error) => LoginRefusal::Denied(error.to_string()),
+            },
+        }
+    }
+
+    /// The first step that a client shows again, and whose it was.
+    fn first_step(&self, step: &str) -> Result<(NextStep, Arc<Person>), LoginRefusal> {
+        let next = self.gate().open_step(step).map_err(|_| begin_again())?;
+        let person = self.directory.person(next.person_id()).ok_or_else(begin_again)?;
+        Ok((next, person))
+    }
+
+    async fn signed_in(&self, shown: SignIn<'_>, from: IpAddr) -> Result<Identity, LoginRefusal> {
+        let login = match shown {
+            SignIn::Password { name, password } => {
+                // A program that begins a session with its app password has what that is for.
+                let is_program = AppPasswordText::parse(password).is_some();
+                let protocol = if is_program { Protocol::Http } else { Protocol::Browser };
+                let approach = Approach::protected(protocol, from);
+                match self.logins.recall(name, password, &approach) {
+                    Some(login) => Ok(login),
+                    None => self.logins.verify(name, password, &approach).await,
+                }
+            }
+            SignIn::Code { step, code } => {
+                let (first, person) = self.first_step(step)?;
+                let approach = Approach::protected(Protocol::Browser, from);
+                let proof = Proof::Code { first: &first, code };
+                self.logins.prove(&person.short_name, None, proof, &approach).await
+            }
+            SignIn::Passkey { .. } => Err(LoginError::Refused),
+        };
+        let login = login.map_err(|error| self.refusal(error))?;
+        Ok(self.identity(&login, None))
     }
 
     fn ungranted(&self, person: &Person) -> Identity {
@@ -138,35 +218,45 @@ impl People {
 
 impl Authenticator for People {
     fn recall(&self, name: &str, password: &str, from: IpAddr) -> Option<Identity> {
-        let person = self.logins.recall(name, password, from)?;
-        Some(self.identity(&person, None))
+        let login = self.logins.recall(name, password, &Approach::protected(Protocol::Http, from))?;
+        Some(self.identity(&login, None))
     }
 
     fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a> {
         Box::pin(async move {
-            match self.logins.verify(name, password, from).await {
-                Ok(person) => Ok(self.identity(&person, None)),
-                Err(error) => Err(refusal(&error)),
+            match self.logins.verify(name, password, &Approach::protected(Protocol::Http, from)).await {
+                Ok(login) => Ok(self.identity(&login, None)),
+                Err(error) => Err(self.refusal(error)),
             }
         })
     }
 
-    fn hash<'a>(&'a self, password: &'a str, from: IpAddr) -> Hashing<'a> {
+    fn hash<'a>(&'a self, id: &'a str, password: &'a str, from: IpAddr) -> Hashing<'a> {
         Box::pin(async move {
-            let hash = self.logins.hash(password, from).await.map_err(|error| refusal(&error))?;
-            Ok(Bytes::copy_from_slice(hash.as_str().as_bytes()))
+            let salt = self.directory.scram_salt(id);
+            let hashed = self.logins.hash(password, salt, from).await.map_err(|error| match error {
+                HashError::Busy { retry_after } => LoginRefusal::Busy { retry_after },
+                HashError::Password(error) => LoginRefusal::Denied(error.to_string()),
+            })?;
+            let bytes = hashed.to_bytes().map_err(|error| LoginRefusal::Denied(error.to_string()))?;
+            Ok(Bytes::from(bytes))
         })
     }
 
+    fn sign_in<'a>(&'a self, shown: SignIn<'a>, from: IpAddr) -> Verification<'a> {
+        Box::pin(self.signed_in(shown, from))
+    }
+
     fn open_session(&self, identity: &Identity) -> SessionToken {
-        let person = identity.grant::<Grant>().and_then(|grant| self.directory.person(&grant.person_id));
-        let Some(person) = person.filter(|_| self.holds(identity)) else {
+        let granted = identity.grant::<Grant>();
+        let person = granted.and_then(|grant| self.directory.person(&grant.person_id));
+        let (Some(person), Some(grant)) = (person.filter(|_| self.holds(identity)), granted) else {
             // Somebody who left the directory in this moment gets a token that opens nothing.
             return SessionToken { token: String::new(), max_age_seconds: 0 };
         };
         let now_s = self.clock.now_s();
         SessionToken {
-            token: self.sessions.begin(&person, now_s),
+            token: self.sessions.begin(&person, &grant.by, now_s),
             max_age_seconds: self.sessions.keep_for(&person, now_s, now_s).as_secs(),
         }
     }
@@ -178,13 +268,16 @@ impl Authenticator for People {
             self.revoke_copied(&person, session, from);
             return None;
         }
+        let approach = Approach::protected(Protocol::Http, from);
+        let proof = session_proof(&person.id, &session.by);
+        let login = self.logins.session(&person, &proof, &approach).ok()?;
         let renewed = session.renew.then(|| SessionToken {
             token: self.sessions.renew(&person, &session, now_s),
             max_age_seconds: self.sessions.keep_for(&person, session.begun_s, now_s).as_secs(),
         });
         let scrinium_directory::Session { name, begun_s, ends_s, .. } = session;
         Some(Session {
-            identity: self.identity(&person, Some(GrantedSession { name, begun_s, ends_s })),
+            identity: self.identity(&login, Some(GrantedSession { name, begun_s, ends_s })),
             renewed,
         })
     }
@@ -199,7 +292,10 @@ impl Authenticator for People {
     fn holds(&self, identity: &Identity) -> bool {
         let Some(grant) = identity.grant::<Grant>() else { return true };
         let is_same = |person: Arc<Person>| {
-            person.standing() == grant.standing && self.ungranted(&person).roles() == identity.roles()
+            let approach = Approach::protected(Protocol::Http, std::net::Ipv4Addr::LOCALHOST.into());
+            person.standing() == grant.standing
+                && self.ungranted(&person).roles() == identity.roles()
+                && self.logins.session(&person, &grant.proof(), &approach).is_ok()
         };
         self.directory.person(&grant.person_id).is_some_and(is_same)
             && grant.session.as_ref().is_none_or(|session| {
@@ -230,11 +326,16 @@ impl Authenticator for People {
     }
 }
 
-fn refusal(error: &LoginError) -> LoginRefusal {
-    match *error {
-        LoginError::Refused => LoginRefusal::Wrong,
-        LoginError::Locked { retry_after } => LoginRefusal::Locked { retry_after },
-        LoginError::Busy { retry_after } => LoginRefusal::Busy { retry_after },
+fn begin_again() -> LoginRefusal {
+    let answer = scrinium_credentials::Answer::BeginAgain;
+    LoginRefusal::Denied(answer.text(Protocol::Browser).to_owned())
+}
+
+const fn word_of(kind: SecondStepKind) -> &'static str {
+    match kind {
+        SecondStepKind::Code => "code",
+        SecondStepKind::Passkey => "passkey",
+        SecondStepKind::SetUp => "set_up",
     }
 }
 
@@ -268,7 +369,8 @@ fn changes_of(change: &DirectoryChange) -> Vec<PersonChange> {
                 let details = json!({"before": before.roles, "roles": after.roles});
                 changes.push(told(AuditAction::RolesChanged, Some(details)));
             }
-            if before.password_hash != after.password_hash {
+            let mark = |person: &Person| person.credentials.password().map(PasswordCredential::mark);
+            if mark(before) != mark(after) {
                 changes.push(told(AuditAction::PasswordChanged, None));
             }
         }
@@ -286,15 +388,13 @@ fn hashing(settings: &Settings) -> HashingOptions {
     HashingOptions { threads, waiting, on_start: scrinium_store::come_after_others, ..usual }
 }
 
-fn keeper(data_dir: &Path, settings: &Settings) -> Result<SessionKeeper, Failure> {
-    let secret = secret(&data_dir.join(SECRET_FILE))
-        .map_err(|error| Failure::Work(format!("cannot keep the secret of sessions: {error}")))?;
+fn keeper(secret: &[u8], settings: &Settings) -> SessionKeeper {
     let times = SessionTimes {
         timeout: settings.session.timeout,
         most: settings.session.max_age,
         most_of_administrators: settings.session.max_age_administrators,
     };
-    Ok(SessionKeeper::new(&secret, times))
+    SessionKeeper::new(secret, times)
 }
 
 fn revocations(data_dir: &Path, clock: &Clock) -> Result<Revocations, Failure> {

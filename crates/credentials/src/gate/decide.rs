@@ -85,6 +85,11 @@ impl Gate {
                 Some(text) => check_app_password(question, &text),
                 None => self.check_password(person, text),
             },
+            Proof::Remembered(mark) => {
+                let stored = person.and_then(|person| person.credentials.password());
+                let is_same = stored.is_some_and(|stored| stored.mark() == *mark);
+                if is_same { Ok(Shown::by(Method::Password)) } else { Err(Reason::WrongProof) }
+            }
             Proof::Scram(proof) => check_scram(question, proof),
             Proof::Code { first, code } => check_code(question, first, code),
             Proof::SecondPasskey { first, passkey } => {
@@ -102,7 +107,7 @@ impl Gate {
                 Ok(Shown { has_second_factor: true, changes, ..Shown::by(Method::Passkey) })
             }
             Proof::Token(token) => check_token(person, token),
-            Proof::Session(session) => check_session(person, session),
+            Proof::Session(session) => check_session(question, session),
         }
     }
 
@@ -133,7 +138,7 @@ fn before_looking(question: &Question<'_>) -> Option<Refusal> {
     }
     let until_ms = question.locked_until_ms.filter(|until_ms| *until_ms > question.now_ms)?;
     // What cannot be guessed is no guess: else a stranger could lock somebody's phone out.
-    if is_guessable(&question.proof) { refusal(Answer::Later(until_ms), Reason::Locked) } else { None }
+    if question.proof.is_guessable() { refusal(Answer::Later(until_ms), Reason::Locked) } else { None }
 }
 
 /// Which proofs a protocol takes.
@@ -142,6 +147,7 @@ fn is_taken(protocol: Protocol, proof: &Proof<'_>) -> bool {
     match proof {
         // An app password is for programs.
         Proof::Password(text) => !is_browser || AppPasswordText::parse(text).is_none(),
+        Proof::Remembered(_) => true,
         Proof::Scram(_) => protocol.has_sasl(),
         Proof::Code { .. } | Proof::SecondPasskey { .. } | Proof::Passkey(_) => protocol.has_second_step(),
         // An ID token is the answer to a browser's sign-in; an access token is what programs show.
@@ -150,12 +156,16 @@ fn is_taken(protocol: Protocol, proof: &Proof<'_>) -> bool {
     }
 }
 
-fn is_guessable(proof: &Proof<'_>) -> bool {
-    match proof {
-        Proof::Password(text) => AppPasswordText::parse(text).is_none(),
-        Proof::Scram(proof) => !matches!(proof.key, Some(ScramKey::AppPassword(_))),
-        Proof::Code { .. } => true,
-        Proof::SecondPasskey { .. } | Proof::Passkey(_) | Proof::Token(_) | Proof::Session(_) => false,
+impl Proof<'_> {
+    /// Whether somebody could come in by trying, so that attempts are counted and a lock holds.
+    #[must_use]
+    pub fn is_guessable(&self) -> bool {
+        match self {
+            Self::Password(text) => AppPasswordText::parse(text).is_none(),
+            Self::Scram(proof) => !matches!(proof.key, Some(ScramKey::AppPassword(_))),
+            Self::Code { .. } | Self::Remembered(_) => true,
+            Self::SecondPasskey { .. } | Self::Passkey(_) | Self::Token(_) | Self::Session(_) => false,
+        }
     }
 }
 
@@ -284,10 +294,14 @@ fn check_token(person: Option<&Candidate<'_>>, token: &VerifiedToken) -> Result<
     Ok(Shown { has_second_factor: token.has_second_factor, ..Shown::by(Method::Token) })
 }
 
-fn check_session(person: Option<&Candidate<'_>>, session: &SessionProof) -> Result<Shown, Reason> {
-    let person = person.ok_or(Reason::NobodyThere)?;
+fn check_session(question: &Question<'_>, session: &SessionProof) -> Result<Shown, Reason> {
+    let person = question.person.as_ref().ok_or(Reason::NobodyThere)?;
     if session.person_id != person.id {
         return Err(Reason::OtherPerson);
+    }
+    if let Some(id) = &session.app_password {
+        let stored = person.credentials.app_password(id).ok_or(Reason::NoSuchCredential)?;
+        return app_password_shown(stored, question);
     }
     Ok(Shown { has_second_factor: session.has_second_factor, ..Shown::by(Method::Session) })
 }

@@ -1,6 +1,7 @@
 //! What is asked.
 
 use crate::passkey::PasskeyProof;
+use crate::password::PasswordMark;
 use crate::protocol::{Protocol, ProtocolSet};
 use crate::sasl::ScramProof;
 use crate::stored::StoredCredentials;
@@ -62,6 +63,8 @@ pub struct SessionProof {
     pub person_id: String,
     /// Whether it began with a second factor.
     pub has_second_factor: bool,
+    /// The app password with which it began: it ends with it, and is for what that is for.
+    pub app_password: Option<String>,
 }
 
 /// How somebody proves who they are.
@@ -69,6 +72,8 @@ pub struct SessionProof {
 pub enum Proof<'a> {
     /// A password, or an app password, which is known by its form.
     Password(&'a str),
+    /// That the password with this mark was right a moment ago: who remembers it has compared the password.
+    Remembered(&'a PasswordMark),
     /// SCRAM, of a password or an app password.
     Scram(&'a ScramProof),
     /// After a first step: a code of the authenticator, or a recovery code.
@@ -98,6 +103,7 @@ impl std::fmt::Debug for Proof<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Password(_) => "Password(…)",
+            Self::Remembered(_) => "Remembered(…)",
             Self::Scram(_) => "Scram(…)",
             Self::Code { .. } => "Code(…)",
             Self::SecondPasskey { .. } => "SecondPasskey(…)",

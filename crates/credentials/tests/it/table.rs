@@ -153,7 +153,11 @@ impl Proofs {
         let Decision::Next(first) = GATE.decide(&asked) else { panic!("a second step") };
         let tokens = [(true, false), (true, true), (false, false), (false, true)]
             .map(|(is_identity, has_factor)| token_of("ada@example.org", is_identity, has_factor));
-        let session = |has_second_factor| SessionProof { person_id: ADA.to_owned(), has_second_factor };
+        let session = |has_second_factor| SessionProof {
+            person_id: ADA.to_owned(),
+            has_second_factor,
+            app_password: None,
+        };
         let (apps, sessions) = (vec![all, revoked, expired, mail], [session(false), session(true)]);
         let scram = exchanges(&stored, &apps[0].show());
         Self { stored: cheapened(&stored), apps, code, recovery, first, passkeys, tokens, sessions, scram }

@@ -10,7 +10,6 @@ use super::{Transaction, Updated};
 use crate::access::restriction::restricts;
 use crate::edit::{Beside, EditMode, Prepared, PreparedAttachment};
 use crate::error::{DatabaseError, Result};
-use crate::guard::Secret;
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
@@ -146,7 +145,7 @@ impl Transaction<'_> {
                 fields,
             };
             leaf = Some((revision.clone(), parts.encode().into()));
-            self.keep_secret(edit, tree.is_deleted());
+            self.keep_secret(edit, tree.is_deleted())?;
             self.keep_contents(std::mem::take(&mut edit.outside), std::mem::take(&mut edit.attachments));
         }
         let gone = if self.mode == EditMode::Replicated {
@@ -357,16 +356,6 @@ impl Transaction<'_> {
         let stored = self.database.store().get(Family::Scan, &key)?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
         Ok(Bytes::copy_from_slice(&stored))
-    }
-
-    /// What only the server may see follows the document; a leaf that loses may be deleted while the document stays.
-    fn keep_secret(&mut self, edit: &Prepared, is_gone: bool) {
-        let key = keys::secret(self.database.number(), &edit.id);
-        match &edit.secret {
-            Secret::Set(secret) if !edit.deleted => self.batch.put(Family::Point, &key, secret),
-            Secret::Remove if is_gone || !edit.deleted => self.batch.delete(Family::Point, &key),
-            Secret::Keep | Secret::Set(_) | Secret::Remove => {}
-        }
     }
 
     fn keep_contents(&mut self, outside: Vec<scrinium_contents::Content>, brought: Vec<PreparedAttachment>) {

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use scrinium_document::{FieldsBuf, Revision, RevisionTree, new_revision};
-use scrinium_store::Family;
 
 use super::document::{Before, TreeChange};
 use super::{MAX_EDITS, Transaction, check_number};
@@ -80,7 +79,7 @@ impl Transaction<'_> {
         let leaf = if tree.is_empty() { Some(self.bare_tombstone(before, &mut tree)?) } else { None };
         if tree.leaves().all(|leaf| leaf.deleted) {
             // Who has the id later is somebody else.
-            self.batch.delete(Family::Point, &keys::secret(self.database.number(), id));
+            self.records.delete(&mut self.batch, keys::secret(self.database.number(), id));
         }
         let created_ms = before.head.created_ms;
         self.write(id, before, TreeChange { tree, created_ms, leaf, gone: &gone })?;

@@ -2,30 +2,14 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
-use scrinium_directory::{
-    CredentialOptions, Credentials, DIRECTORY_DATABASE, Directory, Found, NameLookup, prepare,
-};
-use scrinium_statistics::Registry;
-use scrinium_store::{Store, StoreOptions};
+use scrinium_database::{Database, Edit, EditMode, ReadOptions};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup};
 use serde_json::{Value, json};
 
-/// Tests and measurements may do everything.
-static SERVER: Access = Access::of_the_server("a test");
-
-fn open(folder: &std::path::Path) -> (Store, Databases) {
-    let mut options = StoreOptions::new(folder);
-    options.budget_bytes = Some(64 << 20);
-    options.log_extent_bytes = 4 << 20;
-    let store = Store::open(options, &Registry::new()).unwrap();
-    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    (store, databases)
-}
+use crate::common::{HASH, SERVER, approach, logins_of, open};
 
 fn put(database: &Arc<Database>, document: Value) -> String {
-    let Value::Object(document) = document else { unreachable!() };
-    let json = Value::Object(prepare(document).unwrap()).to_string();
-    let edit = Edit { json: json.into(), ..Edit::default() };
+    let edit = Edit { json: document.to_string().into(), ..Edit::default() };
     let update = database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap();
     update.wait().unwrap().remove(0).unwrap().revision
 }
@@ -59,19 +43,19 @@ fn an_answer_holds_every_change_before_the_question() {
     store.close().unwrap();
 }
 
-#[test]
-fn a_server_gets_one_administrator_and_keeps_it() {
+#[tokio::test]
+async fn a_server_gets_one_administrator_and_keeps_it() {
     let folder = tempfile::tempdir().unwrap();
     let (store, databases) = open(folder.path());
     let directory = Arc::new(Directory::open(&databases).unwrap());
     let made = directory.ensure_administrator(None).unwrap().unwrap();
     let password = made.made_password.unwrap();
-    let credentials = Credentials::new(directory.clone(), &CredentialOptions::default()).unwrap();
-    assert!(credentials.check("admin", &password).unwrap().has_role("_admin"));
+    let logins = logins_of(&directory);
+    assert!(logins.verify("admin", &password, &approach()).await.unwrap().person.has_role("_admin"));
     let stored =
         databases.get(DIRECTORY_DATABASE).unwrap().read("person:admin", &ReadOptions::default(), &SERVER);
     assert!(!stored.unwrap().json.contains(&password));
-    drop((credentials, directory, databases));
+    drop((logins, directory, databases));
     store.close().unwrap();
 
     let (store, databases) = open(folder.path());
@@ -81,34 +65,35 @@ fn a_server_gets_one_administrator_and_keeps_it() {
     store.close().unwrap();
 }
 
-#[test]
-fn hashes_that_an_earlier_version_kept_in_documents_are_moved_out_of_them() {
+#[tokio::test]
+async fn hashes_that_an_earlier_version_kept_in_documents_are_moved_out_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let (store, databases) = open(folder.path());
     drop(Directory::open(&databases).unwrap());
     let database = databases.get(DIRECTORY_DATABASE).unwrap();
     let person = json!({"_id": "person:ada", "Form": "Person", "FullName": "Ada", "ShortName": "ada",
-        "password": "engine"});
+        "PasswordHash": HASH.as_str()});
     put(&database, person);
     let text = |id: &str| database.read(id, &ReadOptions::default(), &SERVER).unwrap().json.to_string();
     assert!(text("person:ada").contains("argon2"));
     let directory = Arc::new(Directory::open(&databases).unwrap());
     assert!(!text("person:ada").contains("argon2"), "{}", text("person:ada"));
-    let credentials = Credentials::new(directory.clone(), &CredentialOptions::default()).unwrap();
-    assert_eq!(credentials.check("ada", "engine").unwrap().short_name, "ada");
+    let logins = logins_of(&directory);
+    let can_log_in = async || logins.verify("ada", "engine", &approach()).await.is_ok();
+    assert!(can_log_in().await);
     // An edit that says nothing of the password leaves it, and a removed person leaves nothing.
     let revision = database.read("person:ada", &ReadOptions::default(), &SERVER).unwrap().revision;
     let edited = put(
         &database,
         json!({"_id": "person:ada", "_rev": revision, "Form": "Person", "FullName": "Ada", "ShortName": "ada"}),
     );
-    assert!(credentials.check("ada", "engine").is_ok() && database.secret("person:ada").unwrap().is_some());
+    assert!(can_log_in().await && database.secret("person:ada").unwrap().is_some());
     let gone = json!({"_id": "person:ada", "_rev": edited, "_deleted": true});
     let edit =
         Edit { json: gone.to_string().into(), secret: scrinium_database::Secret::Remove, ..Edit::default() };
     database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
     assert!(database.secret("person:ada").unwrap().is_none());
-    assert!(credentials.check("ada", "engine").is_err());
-    drop((credentials, directory, database, databases));
+    assert!(!can_log_in().await);
+    drop((logins, directory, database, databases));
     store.close().unwrap();
 }

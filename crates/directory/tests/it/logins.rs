@@ -6,10 +6,11 @@ use std::time::Duration;
 use scrinium_accounting::{Network, NetworkPrefixes, Standing};
 use scrinium_clock::Clock;
 use scrinium_directory::{
-    CredentialOptions, Credentials, HashingError, HashingOptions, HashingThreads, LoginError, NameIndex,
-    Person, SessionError, SessionKeeper, SessionTimes, SessionUse, prepare_person,
+    HashingError, HashingOptions, HashingThreads, LoginError, NameIndex, Person, SessionError, SessionKeeper,
+    SessionOrigin, SessionTimes, SessionUse,
 };
-use serde_json::{Map, Value, json};
+
+use crate::common::{approach, document, logins, person, stored};
 
 const TIMES: SessionTimes = SessionTimes {
     timeout: Duration::from_mins(10),
@@ -17,69 +18,62 @@ const TIMES: SessionTimes = SessionTimes {
     most_of_administrators: Duration::from_hours(24),
 };
 
-fn person(short_name: &str, password: Option<&str>) -> Map<String, Value> {
-    let Value::Object(document) = json!({
-        "_id": format!("person:{short_name}"), "Form": "Person", "FullName": [format!("{short_name} Someone")],
-        "ShortName": short_name, "password": password
-    }) else {
-        unreachable!()
-    };
-    prepare_person(document).unwrap()
+fn with(index: &NameIndex, name: &str, password: Option<&str>) {
+    index.apply_with(&format!("person:{name}"), Some(&document(name)), Some(stored(password)));
 }
 
-#[test]
-fn a_login_follows_the_document() {
+#[tokio::test]
+async fn a_login_follows_the_document() {
     let index = Arc::new(NameIndex::new());
-    let first = person("ada", Some("one"));
-    index.apply("person:ada", Some(&first));
-    index.apply("person:bob", Some(&person("bob", None)));
-    let credentials = Credentials::new(index.clone(), &CredentialOptions::default()).unwrap();
+    with(&index, "ada", Some("one"));
+    with(&index, "bob", None);
+    let logins = logins(index.clone(), Clock::system(), Duration::from_hours(1));
+    let verify = async |name, password| logins.verify(name, password, &approach()).await;
+    let recall = |name, password| logins.recall(name, password, &approach());
 
-    assert_eq!(credentials.check("ADA", "one").unwrap().id, "person:ada");
+    assert_eq!(verify("ADA", "one").await.unwrap().person.id, "person:ada");
     for (name, password) in [("ada", "two"), ("bob", ""), ("bob", "nobody has this password"), ("eve", "one")]
     {
-        assert_eq!(credentials.check(name, password).unwrap_err(), LoginError::Refused, "{name}");
+        assert_eq!(verify(name, password).await.unwrap_err(), LoginError::Refused, "{name}");
     }
     // By any of the names; checked once, it is remembered, and only that.
-    assert!(credentials.recall("Ada Someone", "one").is_some());
-    assert!(credentials.recall("ada", "two").is_none());
-    assert!(credentials.recall("eve", "one").is_none());
+    assert!(recall("Ada Someone", "one").is_some());
+    assert!(recall("ada", "two").is_none());
+    assert!(recall("eve", "one").is_none());
 
-    // Another password in the document, and the remembered one is worth nothing at once.
-    index.apply("person:ada", Some(&person("ada", Some("two"))));
-    assert!(credentials.recall("ada", "one").is_none());
-    assert_eq!(credentials.check("ada", "one").unwrap_err(), LoginError::Refused);
-    credentials.check("ada", "two").unwrap();
+    // Another password, and the remembered one is worth nothing at once.
+    with(&index, "ada", Some("two"));
+    assert!(recall("ada", "one").is_none());
+    assert_eq!(verify("ada", "one").await.unwrap_err(), LoginError::Refused);
+    verify("ada", "two").await.unwrap();
     index.apply("person:ada", None);
-    assert_eq!(credentials.check("ada", "two").unwrap_err(), LoginError::Refused);
+    assert_eq!(verify("ada", "two").await.unwrap_err(), LoginError::Refused);
 }
 
-#[test]
-fn a_remembered_answer_ends() {
+#[tokio::test]
+async fn a_remembered_answer_ends() {
     let index = Arc::new(NameIndex::new());
-    index.apply("person:ada", Some(&person("ada", Some("one"))));
-    let options = CredentialOptions { remember_for: Duration::ZERO, ..CredentialOptions::default() };
-    let credentials = Credentials::new(index, &options).unwrap();
-    credentials.check("ada", "one").unwrap();
-    assert!(credentials.recall("ada", "one").is_none());
+    with(&index, "ada", Some("one"));
+    let logins = logins(index, Clock::system(), Duration::ZERO);
+    logins.verify("ada", "one", &approach()).await.unwrap();
+    assert!(logins.recall("ada", "one", &approach()).is_none());
 }
 
 /// Who comes back before that time is over is not hashed again, however long that continues.
-#[test]
-fn an_answer_that_is_used_stays_remembered() {
+#[tokio::test]
+async fn an_answer_that_is_used_stays_remembered() {
     let index = Arc::new(NameIndex::new());
-    index.apply("person:ada", Some(&person("ada", Some("one"))));
+    with(&index, "ada", Some("one"));
     let manual = Clock::manual(1_700_000_000_000);
-    let (remember_for, clock) = (Duration::from_mins(10), manual.clock());
-    let options = CredentialOptions { remember_for, clock, ..CredentialOptions::default() };
-    let credentials = Credentials::new(index, &options).unwrap();
-    credentials.check("ada", "one").unwrap();
+    let remember_for = Duration::from_mins(10);
+    let logins = logins(index, manual.clock(), remember_for);
+    logins.verify("ada", "one", &approach()).await.unwrap();
     for _ in 0..8 {
         manual.advance(Duration::from_mins(9));
-        assert!(credentials.recall("ada", "one").is_some());
+        assert!(logins.recall("ada", "one", &approach()).is_some());
     }
     manual.advance(remember_for);
-    assert!(credentials.recall("ada", "one").is_none());
+    assert!(logins.recall("ada", "one", &approach()).is_none());
 }
 
 /// A queue whose one thread is held until the test lets it go.
@@ -139,9 +133,9 @@ fn who_has_waited_for_too_long_is_told_so_and_nothing_is_hashed_at_the_end() {
 
 #[test]
 fn sessions_slide_time_out_and_end_with_the_password() {
-    let ada = Person::read(&person("ada", Some("one"))).unwrap();
+    let ada = person("ada", Some("one"));
     let keeper = SessionKeeper::new(b"secret", TIMES);
-    let cookie = keeper.begin(&ada, 1_000);
+    let cookie = keeper.begin(&ada, &SessionOrigin::default(), 1_000);
     assert_eq!(SessionKeeper::claimed_person(&cookie).unwrap(), "person:ada");
 
     let session = keeper.check(&cookie, &ada, 1_030).unwrap();
@@ -150,7 +144,7 @@ fn sessions_slide_time_out_and_end_with_the_password() {
     assert!(keeper.check(&cookie, &ada, 900).is_ok(), "a clock set back ends nothing");
     assert_eq!(keeper.check(&cookie, &ada, 1_600), Err(SessionError::TimedOut));
 
-    let later = Person::read(&person("ada", Some("one"))).unwrap();
+    let later = person("ada", Some("one"));
     assert_eq!(
         keeper.check(&cookie, &later, 1_030),
         Err(SessionError::Invalid),
@@ -166,9 +160,9 @@ fn sessions_slide_time_out_and_end_with_the_password() {
 
 #[test]
 fn no_changed_cookie_is_accepted_and_none_does_harm() {
-    let ada = Person::read(&person("ada", Some("one"))).unwrap();
+    let ada = person("ada", Some("one"));
     let keeper = SessionKeeper::new(b"secret", TIMES);
-    let cookie = keeper.begin(&ada, 1_000);
+    let cookie = keeper.begin(&ada, &SessionOrigin::default(), 1_000);
     for position in 0..cookie.len() {
         for letter in ['A', 'z', '_', '!'] {
             let mut changed: Vec<char> = cookie.chars().collect();
@@ -189,7 +183,7 @@ fn no_changed_cookie_is_accepted_and_none_does_harm() {
 /// A session of somebody who comes back every five minutes; how old it is when it ends.
 fn lasts(keeper: &SessionKeeper, person: &Person) -> Duration {
     let (begun_s, mut now_s) = (1_000_000, 1_000_000);
-    let mut cookie = keeper.begin(person, now_s);
+    let mut cookie = keeper.begin(person, &SessionOrigin::default(), now_s);
     loop {
         now_s += 300;
         match keeper.check(&cookie, person, now_s) {
@@ -209,7 +203,7 @@ fn lasts(keeper: &SessionKeeper, person: &Person) -> Duration {
 #[test]
 fn a_session_in_use_ends_at_its_age_and_an_administrators_sooner() {
     let keeper = SessionKeeper::new(b"secret", TIMES);
-    let ada = Person::read(&person("ada", Some("one"))).unwrap();
+    let ada = person("ada", Some("one"));
     assert_eq!(lasts(&keeper, &ada), Duration::from_hours(30 * 24));
     let administrator = Person { roles: vec!["_admin".to_owned()], ..ada };
     assert_eq!(lasts(&keeper, &administrator), Duration::from_hours(24));
@@ -218,9 +212,9 @@ fn a_session_in_use_ends_at_its_age_and_an_administrators_sooner() {
 #[test]
 fn a_token_that_was_replaced_and_is_used_again_is_a_copy() {
     let keeper = SessionKeeper::new(b"secret", TIMES);
-    let ada = Person::read(&person("ada", Some("one"))).unwrap();
+    let ada = person("ada", Some("one"));
     let used = |cookie: &str, now_s| keeper.note_use(&keeper.check(cookie, &ada, now_s).unwrap(), now_s);
-    let first = keeper.begin(&ada, 1_000);
+    let first = keeper.begin(&ada, &SessionOrigin::default(), 1_000);
     assert_eq!(used(&first, 1_100), SessionUse::Fine);
     let second = keeper.renew(&ada, &keeper.check(&first, &ada, 1_100).unwrap(), 1_100);
     // The answer with the new token was lost, or the client keeps to the old one: nobody else has it.
@@ -231,5 +225,5 @@ fn a_token_that_was_replaced_and_is_used_again_is_a_copy() {
     assert_eq!(used(&second, 1_400), SessionUse::Fine);
     assert_eq!(used(&first, 1_401), SessionUse::Copied);
     // Another session of the same person has nothing to do with it.
-    assert_eq!(used(&keeper.begin(&ada, 1_050), 1_402), SessionUse::Fine);
+    assert_eq!(used(&keeper.begin(&ada, &SessionOrigin::default(), 1_050), 1_402), SessionUse::Fine);
 }

@@ -3,7 +3,11 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anything;
+mod common;
+mod credentials;
 mod directory;
 mod documents;
 mod logins;
 mod names;
+mod sasl;
+mod table;

@@ -37,7 +37,7 @@ impl Authenticator for Anybody {
         Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
     }
 
-    fn hash<'a>(&'a self, _password: &'a str, _from: IpAddr) -> Hashing<'a> {
+    fn hash<'a>(&'a self, _id: &'a str, _password: &'a str, _from: IpAddr) -> Hashing<'a> {
         Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
     }
 

@@ -94,7 +94,7 @@ impl Authenticator for People {
         Box::pin(std::future::ready(found))
     }
 
-    fn hash<'a>(&'a self, password: &'a str, _from: IpAddr) -> Hashing<'a> {
+    fn hash<'a>(&'a self, _id: &'a str, password: &'a str, _from: IpAddr) -> Hashing<'a> {
         Box::pin(async move {
             if self.hashing_is_busy.load(Ordering::SeqCst) {
                 return Err(LoginRefusal::Busy { retry_after: Duration::from_secs(1) });

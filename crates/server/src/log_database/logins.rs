@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use parking_lot::Mutex;
+use scrinium_credentials::Reason;
 use scrinium_directory::{LoginAttempt, LoginOutcome};
 use serde_json::{Map, Value, json};
 
@@ -37,6 +38,8 @@ struct Kind {
     name: String,
     address: Option<IpAddr>,
     outcome: LoginOutcome,
+    /// What an administrator may mend.
+    reason: Option<Reason>,
 }
 
 impl LoginTable {
@@ -61,33 +64,39 @@ impl LoginTable {
     fn take(&self) -> impl Iterator<Item = (Kind, u64)> + use<> {
         let Minute { accepted, others, uncounted } = std::mem::take(&mut *self.0.lock());
         let uncounted = uncounted.into_iter();
-        let uncounted =
-            uncounted.map(|(outcome, count)| (Kind { name: String::new(), address: None, outcome }, count));
+        let uncounted = uncounted.map(|(outcome, count)| {
+            (Kind { name: String::new(), address: None, outcome, reason: None }, count)
+        });
         accepted.into_iter().chain(others).filter(|(_, more)| *more > 0).chain(uncounted)
     }
 }
 
 fn fields(kind: &Kind, count: u64) -> Map<String, Value> {
-    fields_of(json!({
+    let mut fields = fields_of(json!({
         "Person": bounded(&kind.name),
         "Address": kind.address.map(|address| address.to_string()).unwrap_or_default(),
         "Outcome": kind.outcome.word(),
         "Count": count,
-    }))
+    }));
+    if let Some(reason) = kind.reason {
+        fields.insert("Reason".to_owned(), Value::from(reason.words()));
+    }
+    fields
 }
 
 impl LogDatabase {
     /// Records an attempt to log in, and says it on standard error where it was not let in.
     pub(crate) fn attempted(&self, attempt: &LoginAttempt<'_>) {
         let name: String = attempt.name.chars().take(NAME_LETTERS_MAX).collect();
-        let kind = Kind { name, address: Some(attempt.address), outcome: attempt.outcome };
+        let LoginAttempt { address, outcome, reason, .. } = *attempt;
+        let kind = Kind { name, address: Some(address), outcome, reason };
         if !self.shared.logins.add(kind.clone()) {
             return;
         }
         let outcome = attempt.outcome.word();
         if attempt.outcome == LoginOutcome::LockedNow {
             tracing::warn!(name = ?kind.name, address = %attempt.address, outcome, "a log-in was refused");
-        } else if attempt.outcome != LoginOutcome::Accepted {
+        } else if !matches!(attempt.outcome, LoginOutcome::Accepted | LoginOutcome::FirstStep) {
             tracing::info!(name = ?kind.name, address = %attempt.address, outcome, "a log-in was refused");
         }
         self.record(Class::Login, || fields(&kind, 1));

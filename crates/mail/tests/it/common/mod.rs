@@ -54,7 +54,7 @@ impl Server {
 
     /// Writes a person or group into the directory, if it is not there.
     pub fn add(&self, document: Value) {
-        let document = prepare(fields(document)).unwrap();
+        let document = prepare(fields(document)).unwrap().document;
         let database = self.databases.get(DIRECTORY_DATABASE).unwrap();
         drop(put(&database, Value::Object(document)));
     }
