@@ -72,7 +72,10 @@ impl LineScanner {
         let before = buffer.get(..end).unwrap_or_default();
         let text = match before.strip_suffix(b"\r") {
             Some(text) => text,
-            None if self.ends == LineEnds::Strict => return Err(self.failed(LineError::BareLineFeed)),
+            None if self.ends == LineEnds::Strict => {
+                self.check(before, self.searched)?;
+                return Err(self.failed(LineError::BareLineFeed));
+            }
             None => before,
         };
         self.check(text, self.searched)?;
@@ -81,12 +84,13 @@ impl LineScanner {
     }
 
     fn check(&mut self, text: &[u8], from: usize) -> Result<(), LineError> {
-        if text.len() > self.limit_bytes {
-            return Err(self.failed(LineError::TooLong { limit_bytes: self.limit_bytes }));
-        }
-        let unseen = text.get(from..).unwrap_or_default();
+        // The first fault counts, so that a line that comes in pieces has the same one.
+        let unseen = text.get(from..self.limit_bytes.min(text.len())).unwrap_or_default();
         if self.ends == LineEnds::Strict && unseen.contains(&b'\r') {
             return Err(self.failed(LineError::BareCarriageReturn));
+        }
+        if text.len() > self.limit_bytes {
+            return Err(self.failed(LineError::TooLong { limit_bytes: self.limit_bytes }));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use scrinium_smtp_wire::{EnhancedCode, Reply};
 
 use crate::server::request::{Answer, Delivery, RecipientVerdict, Refusal};
-use crate::server::session::{Chunk, Pending, ServerSession, State, Transaction, reply};
+use crate::server::session::{Chunk, Pending, Refused, ServerSession, State, Transaction, reply};
 
 impl ServerSession {
     /// An answer of a kind that does not fit its request counts as trouble of ours.
@@ -149,23 +149,16 @@ impl ServerSession {
                 self.close(&reply(421, (4, 5, 0), text));
             }
             (answer, Some(mut chunk)) => {
-                let refusal = refusal_of(answer);
                 let recipients = self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
+                let times = self.answers_of_text(recipients, chunk.is_last);
                 self.forget();
-                // With LMTP the last chunk has an answer for each recipient.
-                let before = if chunk.is_last { recipients.saturating_sub(1) } else { 0 };
-                if self.options.service == crate::Service::Lmtp {
-                    for _ in 0..before {
-                        self.refuse(&refusal);
-                    }
-                }
-                chunk.refused = Some(refusal.reply());
+                chunk.refused = Some(Refused { reply: refusal_of(answer).reply(), times });
                 self.state = State::Chunk(chunk);
             }
         }
     }
 
-    /// The surroundings do not want the text. They have dropped it; what comes of it is read over.
+    /// The surroundings do not want the text: what comes of it is read over, and then they hear that it is abandoned.
     fn text_refused(&mut self, answer: Answer) {
         let refusal = refusal_of(answer);
         if let Some(incoming) = self.incoming_mut() {

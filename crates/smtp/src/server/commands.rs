@@ -8,7 +8,7 @@ use scrinium_smtp_wire::{
 use crate::received::protocol_word;
 use crate::server::options::Service;
 use crate::server::request::{Envelope, EnvelopeRecipient, RecipientQuestion, Request, SenderQuestion};
-use crate::server::session::{Chunk, Pending, ServerSession, State, reply};
+use crate::server::session::{Chunk, Pending, Refused, ServerSession, State, reply};
 use crate::time::{internet_date, read_internet_date};
 
 /// What a browser says that a page has sent here to speak in its name.
@@ -286,21 +286,19 @@ impl ServerSession {
     /// RFC 3030, section 2. A chunk that is refused is read as well.
     fn chunk(&mut self, bytes: u64, is_last: bool) {
         let reader = scrinium_smtp_wire::ChunkReader::new(bytes);
-        let mut refused = self.no_text_now();
-        if refused.is_none() {
-            let limit = self.limits().message_bytes;
-            let is_too_long =
-                self.incoming().map_or(bytes > limit, |incoming| incoming.would_be_too_long(bytes));
-            if is_too_long {
-                let text = format!("A message has at most {limit} bytes here; send a shorter one");
-                refused = Some(reply(552, (5, 3, 4), &text));
-                self.reset();
-            }
+        let mut refused = self.no_text_now().map(|reply| Refused { reply, times: 1 });
+        let limit = self.limits().message_bytes;
+        let is_too_long = self.incoming().map_or(bytes > limit, |incoming| incoming.would_be_too_long(bytes));
+        if refused.is_none() && is_too_long {
+            let text = format!("A message has at most {limit} bytes here; send a shorter one");
+            let recipients = self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
+            let times = self.answers_of_text(recipients, is_last);
+            refused = Some(Refused { reply: reply(552, (5, 3, 4), &text), times });
+            self.reset();
         }
-        // Nobody sends so much by mistake that it would be worth reading over.
-        if refused.is_some() && bytes > self.limits().message_bytes.saturating_mul(2) {
-            let last = refused.unwrap_or_else(|| reply(552, (5, 3, 4), "Too long"));
-            self.say(&last);
+        // Nobody sends by mistake what is too long to be worth reading over.
+        if let Some(refused) = refused.as_ref().filter(|_| bytes > limit.saturating_mul(2)) {
+            self.say(&refused.reply);
             let text = "The chunk that was refused is too long to be read over; the connection is closed";
             return self.close(&reply(421, (4, 5, 0), text));
         }

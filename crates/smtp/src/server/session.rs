@@ -43,7 +43,13 @@ pub(super) struct Chunk {
     pub(super) reader: ChunkReader,
     pub(super) is_last: bool,
     /// Said when the chunk is over, which belongs to no message.
-    pub(super) refused: Option<Reply>,
+    pub(super) refused: Option<Refused>,
+}
+
+/// How a chunk is answered that belongs to no message: with LMTP several times, where it would have been the last.
+pub(super) struct Refused {
+    pub(super) reply: Reply,
+    pub(super) times: usize,
 }
 
 /// What a request that is not answered is about.

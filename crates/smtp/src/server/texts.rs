@@ -86,7 +86,7 @@ impl ServerSession {
         }
         let State::Data { is_over } = self.state else { return Step::Done };
         if is_over {
-            self.text_is_whole();
+            self.text_is_whole(true);
             return Step::Done;
         }
         let piece_bytes = self.limits().piece_bytes.max(1);
@@ -142,7 +142,10 @@ impl ServerSession {
         if let Some(refused) = chunk.refused.take() {
             self.state = State::Commands;
             self.active_ms_now();
-            self.error(&refused);
+            for _ in 1..refused.times {
+                self.say(&refused.reply);
+            }
+            self.error(&refused.reply);
             return Step::Done;
         }
         if let Some(incoming) = self.incoming_mut().filter(|_| is_last) {
@@ -154,7 +157,7 @@ impl ServerSession {
         }
         self.active_ms_now();
         if is_last || self.incoming().is_none_or(|incoming| incoming.refusal().is_some()) {
-            self.text_is_whole();
+            self.text_is_whole(is_last);
             return Step::Done;
         }
         self.state = State::Commands;
@@ -162,15 +165,19 @@ impl ServerSession {
         Step::Done
     }
 
-    /// Nothing more of this text comes.
-    fn text_is_whole(&mut self) {
+    /// Nothing more of this text comes, or wants to be seen.
+    fn text_is_whole(&mut self, is_last: bool) {
         self.state = State::Commands;
         let Some(transaction) = &self.transaction else { return };
         let Some(incoming) = &transaction.incoming else { return };
         if let Some(refusal) = incoming.refusal().cloned() {
-            let recipients = transaction.recipients.len();
+            let times = self.answers_of_text(transaction.recipients.len(), is_last);
+            self.counts.messages = self.counts.messages.saturating_add(1);
             self.reset();
-            return self.refuse_text(&refusal, recipients);
+            for _ in 0..times {
+                self.refuse(&refusal);
+            }
+            return;
         }
         let summary = self.summary(transaction, incoming);
         self.ask(Pending::Finish, Request::Finish(Box::new(summary)));
@@ -193,11 +200,8 @@ impl ServerSession {
     }
 
     /// LMTP has an answer for each recipient also where all are refused (RFC 2033, section 4.2).
-    pub(super) fn refuse_text(&mut self, refusal: &Refusal, recipients: usize) {
-        let times = if self.options.service == Service::Lmtp { recipients.max(1) } else { 1 };
-        for _ in 0..times {
-            self.refuse(refusal);
-        }
+    pub(super) fn answers_of_text(&self, recipients: usize, is_last: bool) -> usize {
+        if self.options.service == Service::Lmtp && is_last { recipients.max(1) } else { 1 }
     }
 
     pub(super) fn finished(&mut self, deliveries: &[Delivery]) {
