@@ -76,7 +76,8 @@ fn text(buffer: &[u8]) -> Result<Option<(ProxyHeader, usize)>, ProxyError> {
     if !fits || words.next().is_some() {
         return Err(ProxyError);
     }
-    let client = ProxyHeader::Client { from: SocketAddr::new(from, from_port), to: SocketAddr::new(to, to_port) };
+    let client =
+        ProxyHeader::Client { from: SocketAddr::new(from, from_port), to: SocketAddr::new(to, to_port) };
     Ok(Some((client, end + 2)))
 }
 
@@ -139,7 +140,10 @@ mod tests {
         let mut six = [0_u8; 36];
         (six[15], six[31], six[33], six[35]) = (1, 2, 3, 4);
         let all = [
-            (b"PROXY TCP4 192.0.2.1 192.0.2.2 4096 25\r\n".to_vec(), client("192.0.2.1:4096", "192.0.2.2:25")),
+            (
+                b"PROXY TCP4 192.0.2.1 192.0.2.2 4096 25\r\n".to_vec(),
+                client("192.0.2.1:4096", "192.0.2.2:25"),
+            ),
             (b"PROXY TCP6 ::1 ::2 3 4\r\n".to_vec(), client("[::1]:3", "[::2]:4")),
             (b"PROXY UNKNOWN\r\n".to_vec(), ProxyHeader::Own),
             (four, client("192.0.2.1:4096", "192.0.2.2:25")),

@@ -40,7 +40,8 @@ impl ChunkText {
                 b'\n' => self.bare(TextFault::BareLineFeed, out),
                 _ => {
                     let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
-                    let (plain, after) = rest.split_at_checked(end.unwrap_or(rest.len())).unwrap_or((rest, &[]));
+                    let (plain, after) =
+                        rest.split_at_checked(end.unwrap_or(rest.len())).unwrap_or((rest, &[]));
                     out.extend_from_slice(plain);
                     rest = after;
                     continue;

@@ -257,7 +257,9 @@ impl HeadReader {
                 return self.end_of_head(out);
             }
             self.begin_field(Kind::of(name), out);
-        } else if !matches!(byte, b'!'..=b'~' | b' ' | b'\t') || matches!(self.held.first(), Some(b' ' | b'\t')) {
+        } else if !matches!(byte, b'!'..=b'~' | b' ' | b'\t')
+            || matches!(self.held.first(), Some(b' ' | b'\t'))
+        {
             // This is no field, so the body begins here without an empty line.
             self.end_of_head(out);
         } else if self.held.len() > NAME_MAX_BYTES {
@@ -302,7 +304,9 @@ impl HeadReader {
         let fields = &mut self.fields;
         match kind {
             Kind::Received => fields.received = fields.received.saturating_add(1),
-            Kind::DeliveredTo if fields.delivered_to.len() < DELIVERED_TO_MAX => fields.delivered_to.push(value),
+            Kind::DeliveredTo if fields.delivered_to.len() < DELIVERED_TO_MAX => {
+                fields.delivered_to.push(value)
+            }
             Kind::MessageId => fields.message_id = fields.message_id.take().or(Some(value)),
             Kind::From => {
                 fields.from_count = fields.from_count.saturating_add(1);
@@ -373,7 +377,11 @@ mod tests {
                 "FROM : a\r\nDate: d\r\nmessage-id: <1>\r\n\r\nBcc: b\r\n".to_owned(),
             ),
             ("Sender: x@y\r\nFrom: a\r\n\r\n", &keep, format!("From: a\r\n{ADDED}Sender: x@y\r\n\r\n")),
-            ("Sender: x@y\r\nFrom: a\r\n\r\n", &bob, format!("From: a\r\n{ADDED}Sender: <bob@a.test>\r\n\r\n")),
+            (
+                "Sender: x@y\r\nFrom: a\r\n\r\n",
+                &bob,
+                format!("From: a\r\n{ADDED}Sender: <bob@a.test>\r\n\r\n"),
+            ),
         ];
         for (text, sender, expected) in all {
             for piece in [1, 2, 3, 7, 1000] {
@@ -392,12 +400,20 @@ mod tests {
         assert_eq!((fields.received, fields.from_count, fields.has_date), (2, 2, false));
         assert_eq!(fields.from.as_deref(), Some("one two"));
         assert_eq!(fields.message_id.as_deref(), Some("<m>"));
-        assert_eq!((fields.delivered_to.as_slice(), fields.tls_not_required), (&["ada@a.test".to_owned()][..], true));
+        assert_eq!(
+            (fields.delivered_to.as_slice(), fields.tls_not_required),
+            (&["ada@a.test".to_owned()][..], true)
+        );
     }
 
     #[test]
     fn a_huge_head_is_not_held() {
-        let text = format!("From: {}\r\n{}: x\r\nDelivered-To: {}\r\n\r\n", "a".repeat(99_999), "n".repeat(9_999), "d".repeat(9_999));
+        let text = format!(
+            "From: {}\r\n{}: x\r\nDelivered-To: {}\r\n\r\n",
+            "a".repeat(99_999),
+            "n".repeat(9_999),
+            "d".repeat(9_999)
+        );
         let (passed, reader) = passed(&text, 997, HeadChanges::None, &SenderField::Keep);
         assert!(passed == text && reader.fields().author_is_too_long);
         assert!(reader.fields().from.as_ref().is_some_and(|from| from.len() <= super::AUTHOR_MAX_BYTES));

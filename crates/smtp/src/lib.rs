@@ -38,6 +38,7 @@ pub use head::{HeadChanges, HeadFields, HeadReader, SenderField};
 pub use received::{Trace, protocol_word, received_field};
 pub use repeat::{RepeatId, Source, repeat_ids};
 pub use server::{
-    Answer, Delivery, Encryption, Envelope, EnvelopeRecipient, LoginVerdict, Peer, RecipientQuestion, RecipientVerdict,
-    Refusal, Request, SenderQuestion, ServerLimits, ServerOptions, ServerSession, ServerTimes, Service, TextSummary,
+    Answer, Delivery, Encryption, Envelope, EnvelopeRecipient, LoginVerdict, Peer, RecipientQuestion,
+    RecipientVerdict, Refusal, Request, SenderQuestion, ServerLimits, ServerOptions, ServerSession,
+    ServerTimes, Service, TextSummary,
 };

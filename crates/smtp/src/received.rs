@@ -39,7 +39,12 @@ pub struct Trace<'a> {
 
 /// The word behind `with`: `ESMTPSA` for one that came from an authenticated client over TLS.
 #[must_use]
-pub fn protocol_word(greeting: Greeting, is_utf8: bool, is_encrypted: bool, is_authenticated: bool) -> String {
+pub fn protocol_word(
+    greeting: Greeting,
+    is_utf8: bool,
+    is_encrypted: bool,
+    is_authenticated: bool,
+) -> String {
     let base = match (greeting, is_utf8) {
         // RFC 6531, section 4.3.
         (Greeting::Lhlo, true) => "UTF8LMTP",

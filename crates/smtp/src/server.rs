@@ -11,7 +11,7 @@ mod texts;
 
 pub use options::{Encryption, Peer, ServerLimits, ServerOptions, ServerTimes, Service};
 pub use request::{
-    Answer, Delivery, Envelope, EnvelopeRecipient, LoginVerdict, RecipientQuestion, RecipientVerdict, Refusal, Request,
-    SenderQuestion, TextSummary,
+    Answer, Delivery, Envelope, EnvelopeRecipient, LoginVerdict, RecipientQuestion, RecipientVerdict,
+    Refusal, Request, SenderQuestion, TextSummary,
 };
 pub use session::ServerSession;

@@ -1,8 +1,6 @@
 //! A message goes out: its envelope, its text, and the replies to both.
 
-use scrinium_smtp_wire::{
-    Body, Capability, Command, MailParameters, RecipientParameters, Reply,
-};
+use scrinium_smtp_wire::{Body, Capability, Command, MailParameters, RecipientParameters, Reply};
 
 use crate::client::message::{Sending, Stage, TextWriter};
 use crate::client::options::Protocol;
@@ -31,7 +29,10 @@ impl ClientSession {
         } else if (message.needs_utf8 || !sender_is_ascii) && !takes_utf8 {
             Some(needs_utf8.clone())
         } else if message.text_bytes.is_some_and(|bytes| size_limit.is_some_and(|limit| bytes > limit)) {
-            let text = format!("The message is longer than the {} bytes that the server takes", size_limit.unwrap_or(0));
+            let text = format!(
+                "The message is longer than the {} bytes that the server takes",
+                size_limit.unwrap_or(0)
+            );
             Some(Said::own(Reason::TooLarge, (5, 3, 4), &text))
         } else {
             None
@@ -39,12 +40,14 @@ impl ClientSession {
         if let Some(said) = refused {
             sending.settle_all(&said.outcome());
         } else if !takes_utf8 {
-            let beyond: Vec<usize> = (0..).zip(&message.recipients).filter(|(_, one)| !one.is_ascii()).map(|(at, _)| at).collect();
+            let beyond: Vec<usize> =
+                (0..).zip(&message.recipients).filter(|(_, one)| !one.is_ascii()).map(|(at, _)| at).collect();
             for recipient in beyond {
                 sending.settle(recipient, || needs_utf8.clone().outcome());
             }
         }
-        let open: Vec<usize> = (0..).zip(&sending.outcomes).filter(|(_, one)| one.is_none()).map(|(at, _)| at).collect();
+        let open: Vec<usize> =
+            (0..).zip(&sending.outcomes).filter(|(_, one)| one.is_none()).map(|(at, _)| at).collect();
         for recipient in open.into_iter().skip(recipients_max) {
             let text = "The server takes fewer recipients at a time";
             sending.settle(recipient, || Said::own(Reason::TooManyRecipients, (4, 5, 3), text).outcome());
@@ -229,8 +232,7 @@ impl ClientSession {
     fn text_answered(&mut self, sending: &mut Sending, sent: Sent, said: Said) {
         let dsn_passed_on = self.capabilities.has(&Capability::Dsn);
         let is_taken = said.code.is_some_and(|code| code < 300);
-        let outcome =
-            || if is_taken { Outcome::Delivered { said, dsn_passed_on } } else { said.outcome() };
+        let outcome = || if is_taken { Outcome::Delivered { said, dsn_passed_on } } else { said.outcome() };
         if self.options.protocol == Protocol::Smtp {
             sending.settle_all(&outcome());
         } else {

@@ -2,8 +2,8 @@
 
 use scrinium_credentials::sasl::{ClientExchange, ClientSecret, SaslMechanism};
 use scrinium_smtp_wire::{
-    Argument, Capabilities, Capability, ClientLine, ClientName, Command, Domain, Greeting, InitialResponse, Mechanism, Reply,
-    server_challenge,
+    Argument, Capabilities, Capability, ClientLine, ClientName, Command, Domain, Greeting, InitialResponse,
+    Mechanism, Reply, server_challenge,
 };
 
 use crate::client::options::{LoginSecret, Protocol, TlsPolicy};
@@ -16,7 +16,13 @@ impl ClientSession {
             Ok(domain) => ClientName::Domain(domain),
             Err(_) => match Argument::new(&self.options.host) {
                 Some(name) => ClientName::Odd(name),
-                None => return self.fail(Said::own(Reason::Protocol, (4, 3, 5), "The name of this host is not valid")),
+                None => {
+                    return self.fail(Said::own(
+                        Reason::Protocol,
+                        (4, 3, 5),
+                        "The name of this host is not valid",
+                    ));
+                }
             },
         };
         self.write(&Command::Hello(greeting, name), Sent::Hello(greeting));
@@ -70,8 +76,10 @@ impl ClientSession {
             self.phase = Phase::Idle;
             return;
         };
-        let offered: Vec<SaslMechanism> =
-            SaslMechanism::ALL.into_iter().filter(|known| self.capabilities.can_authenticate(known.name())).collect();
+        let offered: Vec<SaslMechanism> = SaslMechanism::ALL
+            .into_iter()
+            .filter(|known| self.capabilities.can_authenticate(known.name()))
+            .collect();
         let secret = match &login.secret {
             LoginSecret::Password(password) => ClientSecret::Password(password),
             LoginSecret::Token(token) => ClientSecret::Token(token),
@@ -91,7 +99,9 @@ impl ClientSession {
         let Some(mut exchange) = self.exchange.take() else { return self.login_failed("There is no log-in") };
         if reply.code() == 334 {
             let text = reply.lines().first().map(String::as_str).unwrap_or_default();
-            let response = server_challenge(text.as_bytes()).ok().and_then(|challenge| exchange.respond(&challenge).ok());
+            let response = server_challenge(text.as_bytes())
+                .ok()
+                .and_then(|challenge| exchange.respond(&challenge).ok());
             let (line, sent) = match response {
                 Some(response) => (ClientLine::Response(response), Sent::LogIn),
                 // RFC 4954, section 4.

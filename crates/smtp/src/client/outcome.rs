@@ -29,7 +29,10 @@ impl Outcome {
     #[must_use]
     pub const fn said(&self) -> &Said {
         match self {
-            Self::Delivered { said, .. } | Self::Deferred(said) | Self::Failed(said) | Self::Unknown(said) => said,
+            Self::Delivered { said, .. }
+            | Self::Deferred(said)
+            | Self::Failed(said)
+            | Self::Unknown(said) => said,
         }
     }
 }

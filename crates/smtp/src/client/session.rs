@@ -124,13 +124,18 @@ impl ClientSession {
         self.active_ms = now_ms;
         if self.phase == Phase::Tls && !bytes.is_empty() {
             // What stands in the open behind the reply to STARTTLS is somebody else's.
-            return self.fail(Said::own(Reason::Protocol, (4, 7, 0), "The server sent something before TLS began"));
+            return self.fail(Said::own(
+                Reason::Protocol,
+                (4, 7, 0),
+                "The server sent something before TLS began",
+            ));
         }
         let mut rest = bytes;
         // A line at a time, so that no more than a line is ever held.
         while !rest.is_empty() && self.phase != Phase::Closed {
             let end = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
-            let room = self.options.limits.line_bytes.saturating_add(2).saturating_sub(self.input.len()).max(1);
+            let room =
+                self.options.limits.line_bytes.saturating_add(2).saturating_sub(self.input.len()).max(1);
             let (piece, after) = rest.split_at_checked(end.min(room)).unwrap_or((rest, &[]));
             self.input.extend_from_slice(piece);
             rest = after;
@@ -219,8 +224,7 @@ impl ClientSession {
         }
         self.active_ms = now_ms;
         self.has_asked = false;
-        let by_chunks =
-            self.options.prefers_chunks && self.capabilities.has(&Capability::Chunking);
+        let by_chunks = self.options.prefers_chunks && self.capabilities.has(&Capability::Chunking);
         let bare_ends = self.options.bare_ends;
         let writer = if by_chunks {
             TextWriter::Chunks(ChunkText::new(bare_ends))
@@ -411,7 +415,13 @@ impl ClientSession {
     }
 
     pub(super) fn done(&mut self, sending: Sending) {
-        let unknown = || Outcome::Deferred(Said::own(Reason::Protocol, (4, 5, 0), "The server did not say what became of it"));
+        let unknown = || {
+            Outcome::Deferred(Said::own(
+                Reason::Protocol,
+                (4, 5, 0),
+                "The server did not say what became of it",
+            ))
+        };
         let outcomes = sending.outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unknown)).collect();
         self.has_asked = false;
         self.requests.push_back(ClientRequest::Done(outcomes));

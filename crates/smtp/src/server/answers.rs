@@ -48,12 +48,14 @@ impl ServerSession {
             },
             Pending::Finish => match answer {
                 Answer::Finished(delivery) => {
-                    let recipients = self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
+                    let recipients =
+                        self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
                     self.finished(&vec![delivery; recipients.max(1)]);
                 }
                 Answer::FinishedEach(deliveries) => self.finished(&deliveries),
                 answer => {
-                    let recipients = self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
+                    let recipients =
+                        self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
                     self.finished(&vec![Delivery::Refused(refusal_of(answer)); recipients.max(1)]);
                 }
             },
@@ -100,18 +102,29 @@ impl ServerSession {
     ) {
         let said = match verdict {
             RecipientVerdict::Accepted => reply(250, (2, 1, 5), "The recipient is fine"),
-            RecipientVerdict::Forwarded(to) => forwarded(251, 2, &format!("The message will go on to <{to}>")),
+            RecipientVerdict::Forwarded(to) => {
+                forwarded(251, 2, &format!("The message will go on to <{to}>"))
+            }
             RecipientVerdict::Moved(to) => {
                 // RFC 5321, section 3.4.
-                return self.error(&forwarded(551, 5, &format!("The recipient has moved; send it to <{to}>")));
+                return self.error(&forwarded(
+                    551,
+                    5,
+                    &format!("The recipient has moved; send it to <{to}>"),
+                ));
             }
             RecipientVerdict::Unknown => return self.unknown_recipient(),
             RecipientVerdict::Full => {
-                let text = "The recipient's mailbox is full; try again later, or reach the recipient another way";
+                let text =
+                    "The recipient's mailbox is full; try again later, or reach the recipient another way";
                 return self.say(&reply(452, (4, 2, 2), text));
             }
             RecipientVerdict::TooLargeForMailbox => {
-                return self.say(&reply(552, (5, 2, 3), "The message is too large for this recipient; send a smaller one"));
+                return self.say(&reply(
+                    552,
+                    (5, 2, 3),
+                    "The message is too large for this recipient; send a smaller one",
+                ));
             }
             RecipientVerdict::NeedsLogIn => {
                 let text = "Messages to other servers are taken only from people who have logged in, on port 465 or 587";
@@ -129,7 +142,8 @@ impl ServerSession {
         self.say(&reply(550, (5, 1, 1), "There is no such recipient here; check the address"));
         self.counts.unknown_recipients = self.counts.unknown_recipients.saturating_add(1);
         if self.counts.unknown_recipients >= self.limits().unknown_recipients {
-            let text = "Too many recipients are not here; the connection is closed. Check your list of addresses";
+            let text =
+                "Too many recipients are not here; the connection is closed. Check your list of addresses";
             self.close(&reply(421, (4, 7, 0), text));
         }
     }
@@ -149,7 +163,8 @@ impl ServerSession {
                 self.close(&reply(421, (4, 5, 0), text));
             }
             (answer, Some(mut chunk)) => {
-                let recipients = self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
+                let recipients =
+                    self.transaction.as_ref().map_or(1, |transaction| transaction.recipients.len());
                 let times = self.answers_of_text(recipients, chunk.is_last);
                 self.forget();
                 chunk.refused = Some(Refused { reply: refusal_of(answer).reply(), times });

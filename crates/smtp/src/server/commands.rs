@@ -1,8 +1,8 @@
 //! Commands: what each does, and when it is refused. A refused command changes nothing.
 
 use scrinium_smtp_wire::{
-    Body, Capabilities, Capability, CapabilityLimits, ClientName, Command, CommandError, ForwardPath, Greeting, Hold,
-    MailParameters, Mechanism, Parameter, RecipientParameters, Reply, ReversePath,
+    Body, Capabilities, Capability, CapabilityLimits, ClientName, Command, CommandError, ForwardPath,
+    Greeting, Hold, MailParameters, Mechanism, Parameter, RecipientParameters, Reply, ReversePath,
 };
 
 use crate::received::protocol_word;
@@ -55,7 +55,11 @@ impl ServerSession {
             Command::Noop(_) => self.say(&reply(250, (2, 0, 0), "Done")),
             Command::Verify(_) => {
                 // Who is here is told to nobody beforehand (RFC 5321, section 7.3).
-                self.say(&reply(252, (2, 1, 5), "Send a message, and you hear whether there is such a recipient"));
+                self.say(&reply(
+                    252,
+                    (2, 1, 5),
+                    "Send a message, and you hear whether there is such a recipient",
+                ));
             }
             Command::Expand(_) => self.say(&reply(502, (5, 5, 1), "Lists are not shown here")),
             Command::Help(_) => self.help(),
@@ -160,7 +164,9 @@ impl ServerSession {
         if self.options.service == Service::Submission && self.person.is_none() {
             return Some(reply(530, (5, 7, 0), "Log in first"));
         }
-        self.transaction.is_some().then(|| reply(503, (5, 5, 1), "A message has begun already; send RSET to drop it"))
+        self.transaction
+            .is_some()
+            .then(|| reply(503, (5, 5, 1), "A message has begun already; send RSET to drop it"))
     }
 
     fn mail(&mut self, sender: ReversePath, parameters: MailParameters) {
@@ -175,9 +181,15 @@ impl ServerSession {
             Ok(release_ms) => release_ms,
             Err(reply) => return self.error(&reply),
         };
-        let question =
-            SenderQuestion { person: self.person.clone(), sender: sender.clone(), parameters: parameters.clone() };
-        self.ask(Pending::Sender(sender, Box::new(parameters), release_ms), Request::Sender(Box::new(question)));
+        let question = SenderQuestion {
+            person: self.person.clone(),
+            sender: sender.clone(),
+            parameters: parameters.clone(),
+        };
+        self.ask(
+            Pending::Sender(sender, Box::new(parameters), release_ms),
+            Request::Sender(Box::new(question)),
+        );
     }
 
     /// When the message may go out, or why its parameters are refused.
@@ -210,8 +222,9 @@ impl ServerSession {
         let last_ms = self.now_ms.saturating_add(limit_s.saturating_mul(1000));
         let release_ms = match hold {
             Hold::ForSeconds(seconds) => self.now_ms.saturating_add(seconds.saturating_mul(1000)),
-            Hold::Until(time) => read_internet_date(time)
-                .ok_or_else(|| reply(501, (5, 5, 4), "HOLDUNTIL takes a time such as 2026-12-24T18:00:00Z"))?,
+            Hold::Until(time) => read_internet_date(time).ok_or_else(|| {
+                reply(501, (5, 5, 4), "HOLDUNTIL takes a time such as 2026-12-24T18:00:00Z")
+            })?,
         };
         if release_ms > last_ms {
             let text = format!("A message waits here until {} at most", internet_date(last_ms));
@@ -226,7 +239,11 @@ impl ServerSession {
             return self.error(&reply(503, (5, 5, 1), "Say with MAIL whom the message is from first"));
         };
         if transaction.incoming.is_some() {
-            return self.error(&reply(503, (5, 5, 1), "The text has begun; there can be no further recipients"));
+            return self.error(&reply(
+                503,
+                (5, 5, 1),
+                "The text has begun; there can be no further recipients",
+            ));
         }
         if let Err(reply) = check_known(&parameters.other) {
             return self.error(&reply);
@@ -241,7 +258,11 @@ impl ServerSession {
         let envelope_bytes = transaction.envelope_bytes.saturating_add(line_bytes);
         if transaction.recipients.len() >= limits.recipients || envelope_bytes > limits.envelope_bytes {
             // RFC 5321, section 4.5.3.1.10: the client sends the message once more to those that remain. It is not an error of its.
-            return self.say(&reply(452, (4, 5, 3), "Enough recipients for one message; send it once more to the others"));
+            return self.say(&reply(
+                452,
+                (4, 5, 3),
+                "Enough recipients for one message; send it once more to the others",
+            ));
         }
         let recipient = EnvelopeRecipient { path, parameters };
         let question = RecipientQuestion {
@@ -250,7 +271,10 @@ impl ServerSession {
             recipient: recipient.clone(),
             taken: transaction.recipients.len(),
         };
-        self.ask(Pending::Recipient(Box::new(recipient), envelope_bytes), Request::Recipient(Box::new(question)));
+        self.ask(
+            Pending::Recipient(Box::new(recipient), envelope_bytes),
+            Request::Recipient(Box::new(question)),
+        );
     }
 
     /// Why a text cannot begin now.

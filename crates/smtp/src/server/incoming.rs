@@ -40,6 +40,8 @@ pub(crate) struct Incoming {
     line_bytes: usize,
     longest_line_bytes: usize,
     has_eight_bit: bool,
+    /// What is wrong behind the bytes that are unread.
+    fault: Option<Refusal>,
     refusal: Option<Refusal>,
     is_whole: bool,
     pub(crate) id: String,
@@ -78,6 +80,7 @@ impl Incoming {
             line_bytes: 0,
             longest_line_bytes: 0,
             has_eight_bit: false,
+            fault: None,
             refusal: None,
             is_whole: false,
             id,
@@ -144,7 +147,7 @@ impl Incoming {
             None
         };
         if let Some(fault) = fault.or(own) {
-            self.refuse(fault_refusal(fault));
+            self.fault.get_or_insert_with(|| fault_refusal(fault));
         }
     }
 
@@ -180,10 +183,15 @@ impl Incoming {
         let unread = std::mem::take(&mut self.unread);
         let taken = self.head.read(&unread, &mut self.piece);
         self.unread = unread.get(taken..).unwrap_or_default().to_vec();
-        if self.is_whole && self.unread.is_empty() {
+        let is_read = self.unread.is_empty() && !self.head.is_waiting();
+        if is_read && self.is_whole && self.fault.is_none() {
             self.head.finish(&mut self.piece);
         }
         self.check_hops();
+        // What comes first in the text counts, however it is cut into pieces.
+        if let Some(fault) = self.fault.take_if(|_| is_read) {
+            self.refuse(fault);
+        }
         if self.refusal.is_some() {
             return Flow::Starved;
         }
@@ -244,10 +252,20 @@ fn fault_refusal(fault: TextFault) -> Refusal {
     match fault {
         TextFault::BareLineFeed | TextFault::BareCarriageReturn => {
             // RFC 5321, section 2.3.8: what one server takes for the end of a line and another does not can hide a second message.
-            Refusal::new(550, 6, 11, &format!("The message was not taken: {fault}. Lines must end with CR LF; send it from a program that does so"))
+            Refusal::new(
+                550,
+                6,
+                11,
+                &format!(
+                    "The message was not taken: {fault}. Lines must end with CR LF; send it from a program that does so"
+                ),
+            )
         }
-        TextFault::TooLong { .. } => Refusal::new(552, 3, 4, &format!("The message was not taken: {fault}. Send a shorter one")),
-        TextFault::LineTooLong { .. } => Refusal::new(550, 6, 0, &format!("The message was not taken: {fault}. Send it encoded")),
+        TextFault::TooLong { .. } => {
+            Refusal::new(552, 3, 4, &format!("The message was not taken: {fault}. Send a shorter one"))
+        }
+        TextFault::LineTooLong { .. } => {
+            Refusal::new(550, 6, 0, &format!("The message was not taken: {fault}. Send it encoded"))
+        }
     }
 }
-

@@ -19,7 +19,11 @@ impl ServerSession {
 
     fn no_login_now(&self, mechanism: &Mechanism) -> Option<Reply> {
         if self.options.mechanisms.is_empty() {
-            return Some(reply(502, (5, 5, 1), "Nobody logs in here; use the port for submission, 465 or 587"));
+            return Some(reply(
+                502,
+                (5, 5, 1),
+                "Nobody logs in here; use the port for submission, 465 or 587",
+            ));
         }
         if self.hello.is_none() {
             return Some(reply(503, (5, 5, 1), "Greet with EHLO first"));
@@ -38,7 +42,8 @@ impl ServerSession {
         }
         let is_open = self.encryption.is_none();
         let is_ours = known.is_some_and(|known| self.options.mechanisms.contains(&known));
-        if is_open && is_ours && (self.options.requires_tls || known.is_some_and(SaslMechanism::shows_secret)) {
+        if is_open && is_ours && (self.options.requires_tls || known.is_some_and(SaslMechanism::shows_secret))
+        {
             return Some(reply(538, (5, 7, 11), "Encrypt the connection with STARTTLS before you log in so"));
         }
         Some(reply(504, (5, 5, 4), "This way to log in is not offered; EHLO shows those that are"))
@@ -66,7 +71,9 @@ impl ServerSession {
                 self.state = State::Commands;
                 let reply = match error {
                     ExchangeError::TooLong => reply(500, (5, 5, 6), &error.to_string()),
-                    ExchangeError::Malformed | ExchangeError::Order => reply(501, (5, 5, 2), &error.to_string()),
+                    ExchangeError::Malformed | ExchangeError::Order => {
+                        reply(501, (5, 5, 2), &error.to_string())
+                    }
                     // Which part of the proof is wrong is nobody's to know.
                     _ => wrong(),
                 };
@@ -130,7 +137,9 @@ impl ServerSession {
             crate::Answer::Login(LoginVerdict::TooMany) => {
                 reply(454, (4, 7, 0), "Too many log-ins have failed; try again in a few minutes")
             }
-            crate::Answer::Login(LoginVerdict::Refused(refusal)) | crate::Answer::Refused(refusal) => refusal.reply(),
+            crate::Answer::Login(LoginVerdict::Refused(refusal)) | crate::Answer::Refused(refusal) => {
+                refusal.reply()
+            }
             _ => return self.say(&reply(454, (4, 7, 0), "Nobody can log in now; try again later")),
         };
         match exchange.end(false, self.options.discovery_url.as_deref()) {

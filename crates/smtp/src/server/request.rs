@@ -2,7 +2,8 @@
 
 use scrinium_credentials::sasl::{Claim, ScramAccount};
 use scrinium_smtp_wire::{
-    ClientName, EnhancedCode, ForwardPath, Greeting, MailParameters, Mailbox, RecipientParameters, Reply, ReversePath,
+    ClientName, EnhancedCode, ForwardPath, Greeting, MailParameters, Mailbox, RecipientParameters, Reply,
+    ReversePath,
 };
 
 use crate::head::{HeadFields, SenderField};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use scrinium_credentials::sasl::{ChannelBindings, SaslMechanism, ServerExchange};
 use scrinium_line_wire::{ProxyHeader, proxy_header};
 use scrinium_smtp_wire::{
-    ChunkReader, ClientName, Command, EnhancedCode, Greeting, Line, LineEnds, LineError, LineScanner, LineSkipper,
-    MailParameters, Reply, ReversePath,
+    ChunkReader, ClientName, Command, EnhancedCode, Greeting, Line, LineEnds, LineError, LineScanner,
+    LineSkipper, MailParameters, Reply, ReversePath,
 };
 
 use crate::server::incoming::Incoming;
@@ -34,7 +34,9 @@ pub(super) enum State {
     /// SCRAM's last message was sent as a challenge; the client says that it has seen it.
     LoginEnding(String),
     /// Text with dots, until its end.
-    Data { is_over: bool },
+    Data {
+        is_over: bool,
+    },
     Chunk(Chunk),
     Closed,
 }
@@ -436,7 +438,8 @@ impl ServerSession {
         if self.options.requires_tls && self.encryption.is_none() {
             return Vec::new();
         }
-        let all = SaslMechanism::offered(self.encryption.is_some(), &self.bindings(), self.options.has_tokens);
+        let all =
+            SaslMechanism::offered(self.encryption.is_some(), &self.bindings(), self.options.has_tokens);
         all.into_iter().filter(|mechanism| self.options.mechanisms.contains(mechanism)).collect()
     }
 
@@ -450,7 +453,8 @@ impl ServerSession {
             }
             State::SkipLine(skipper) => {
                 let rest = self.input.get(self.used..).unwrap_or_default();
-                let (skipped, is_over) = skipper.skip(rest).map_or((rest.len(), false), |bytes| (bytes, true));
+                let (skipped, is_over) =
+                    skipper.skip(rest).map_or((rest.len(), false), |bytes| (bytes, true));
                 self.use_input(skipped);
                 if is_over {
                     self.state = State::Commands;
@@ -458,7 +462,9 @@ impl ServerSession {
                 }
                 Step::Starved
             }
-            State::Commands | State::Login(_) | State::LoginFailing(_) | State::LoginEnding(_) => self.step_line(),
+            State::Commands | State::Login(_) | State::LoginFailing(_) | State::LoginEnding(_) => {
+                self.step_line()
+            }
             State::Data { .. } => self.step_data(),
             State::Chunk(_) => self.step_chunk(),
             State::Closed => Step::Starved,

@@ -221,7 +221,8 @@ impl ServerSession {
                     matches!(delivery, Delivery::Refused(refusal) if refusal.is_transient() == is_transient)
                 })
             };
-            let delivery = refused(true).or_else(|| refused(false)).or(deliveries.first()).unwrap_or(&trouble).clone();
+            let delivery =
+                refused(true).or_else(|| refused(false)).or(deliveries.first()).unwrap_or(&trouble).clone();
             self.say_delivery(&delivery, &id);
         }
         let is_safe = deliveries.contains(&Delivery::Accepted);
@@ -233,7 +234,9 @@ impl ServerSession {
 
     fn say_delivery(&mut self, delivery: &Delivery, id: &str) {
         match delivery {
-            Delivery::Accepted => self.say(&reply(250, (2, 0, 0), &format!("The message is safe here as {id}"))),
+            Delivery::Accepted => {
+                self.say(&reply(250, (2, 0, 0), &format!("The message is safe here as {id}")))
+            }
             Delivery::Refused(refusal) => self.refuse(refusal),
         }
     }
