@@ -128,7 +128,7 @@ pub struct HeadReader {
 }
 
 impl HeadReader {
-    /// Nothing has come.
+    /// Nothing came yet.
     #[must_use]
     pub fn new(changes: HeadChanges) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl HeadReader {
         }
     }
 
-    /// What the head says, as far as it has come.
+    /// What the head says, as far as it came.
     #[must_use]
     pub fn fields(&self) -> &HeadFields {
         &self.fields
@@ -305,7 +305,7 @@ impl HeadReader {
         match kind {
             Kind::Received => fields.received = fields.received.saturating_add(1),
             Kind::DeliveredTo if fields.delivered_to.len() < DELIVERED_TO_MAX => {
-                fields.delivered_to.push(value)
+                fields.delivered_to.push(value);
             }
             Kind::MessageId => fields.message_id = fields.message_id.take().or(Some(value)),
             Kind::From => {

@@ -72,7 +72,7 @@ fn offset_s(zone: &str) -> Option<i64> {
     }
 }
 
-/// Numbers with so many digits each.
+/// Numbers, each of which has its number of digits.
 fn numbers<const N: usize>(text: &str, separator: char, digits: [usize; N]) -> Option<[u16; N]> {
     let mut numbers = [0; N];
     let mut words = text.split(separator);

@@ -181,7 +181,8 @@ impl ClientSession {
     /// Whether the reply can be one to this command.
     fn take_reply(&mut self, sending: &mut Sending, sent: Sent, reply: &Reply) -> bool {
         let refused = reply.is_transient() || reply.is_permanent();
-        if !refused && !reply.is_success() && !(sent == Sent::Data && reply.code() == 354) {
+        let asks_for_text = sent == Sent::Data && reply.code() == 354;
+        if !(refused || reply.is_success() || asks_for_text) {
             return false;
         }
         let said = Said::by(reply);

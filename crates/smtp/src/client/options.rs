@@ -1,4 +1,4 @@
-//! What a client's session is told when it begins.
+//! What a client's session needs to know when it begins.
 
 use std::fmt;
 

@@ -118,7 +118,7 @@ impl ClientSession {
         }
     }
 
-    /// Takes what has come; all of it.
+    /// Takes what came; all of it.
     pub fn receive(&mut self, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
         self.active_ms = now_ms;

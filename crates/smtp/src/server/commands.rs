@@ -16,8 +16,7 @@ const NOT_MAIL: [&[u8]; 7] = [b"GET ", b"POST ", b"PUT ", b"CONNECT ", b"OPTIONS
 
 impl ServerSession {
     pub(super) fn refuse_command(&mut self, line: &[u8], error: CommandError) {
-        let is_not_mail = |word: &&[u8]| line.len() >= word.len() && line.starts_with(word);
-        if NOT_MAIL.iter().any(|word| is_not_mail(word)) {
+        if NOT_MAIL.iter().any(|word| line.starts_with(word)) {
             return self.close(&reply(421, (4, 7, 0), "This is a server of mail, and no web server"));
         }
         self.error(&error.reply());
@@ -54,7 +53,7 @@ impl ServerSession {
             }
             Command::Noop(_) => self.say(&reply(250, (2, 0, 0), "Done")),
             Command::Verify(_) => {
-                // Who is here is told to nobody beforehand (RFC 5321, section 7.3).
+                // Nobody hears beforehand who is here (RFC 5321, section 7.3).
                 self.say(&reply(
                     252,
                     (2, 1, 5),
@@ -64,7 +63,7 @@ impl ServerSession {
             Command::Expand(_) => self.say(&reply(502, (5, 5, 1), "Lists are not shown here")),
             Command::Help(_) => self.help(),
             Command::StartTls => self.start_tls(),
-            Command::Authenticate(mechanism, response) => self.authenticate(&mechanism, response),
+            Command::Authenticate(mechanism, response) => self.authenticate(&mechanism, response.as_ref()),
             Command::TurnAround(_) => self.error(&reply(502, (5, 5, 1), "The command is not known here")),
             Command::Quit => {
                 let text = format!("{} says goodbye", self.options.host);

@@ -172,7 +172,7 @@ impl Incoming {
         self.text_bytes.saturating_add(chunk_bytes) > self.limits.message_bytes
     }
 
-    /// What is to be done with what has come.
+    /// What is to be done with what came.
     pub(crate) fn flow(&mut self) -> Flow {
         if self.refusal.is_some() {
             return Flow::Starved;

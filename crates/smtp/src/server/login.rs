@@ -7,13 +7,13 @@ use crate::server::request::{LoginVerdict, Request};
 use crate::server::session::{Pending, ServerSession, State, reply};
 
 impl ServerSession {
-    pub(super) fn authenticate(&mut self, mechanism: &Mechanism, response: Option<InitialResponse>) {
+    pub(super) fn authenticate(&mut self, mechanism: &Mechanism, response: Option<&InitialResponse>) {
         if let Some(reply) = self.no_login_now(mechanism) {
             return self.error(&reply);
         }
         let Some(known) = SaslMechanism::parse(mechanism.as_str()) else { return };
         let mut exchange = Box::new(ServerExchange::begin(known, self.bindings()));
-        let step = exchange.start(response.as_ref().map(|response| response.0.as_slice()));
+        let step = exchange.start(response.map(|response| response.0.as_slice()));
         self.login_step(exchange, step);
     }
 

@@ -1,4 +1,4 @@
-//! What a server's session is told when it begins.
+//! What a server's session needs to know when it begins.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -82,9 +82,9 @@ pub struct ServerTimes {
     pub login_ms: u64,
     /// Until more of a text comes.
     pub text_pause_ms: u64,
-    /// A whole text, apart from what its length is given.
+    /// A whole text, apart from the time for its length.
     pub text_ms: u64,
-    /// What a text's length is given: at least so many bytes a second must come.
+    /// The slowest text that is taken, in bytes a second: a long one has more time.
     pub text_rate_bytes: u64,
     /// A TLS handshake.
     pub tls_ms: u64,

@@ -412,7 +412,7 @@ impl ServerSession {
         self.drop_input();
     }
 
-    /// Forgets the message (RFC 5321, section 4.1.1.5): sender, recipients, and what has come of its text.
+    /// Forgets the message (RFC 5321, section 4.1.1.5): sender, recipients, and what came of its text.
     pub(super) fn reset(&mut self) {
         if let Some(transaction) = self.transaction.take() {
             // A text that was refused here, and one whose piece was refused there, ends there as well.

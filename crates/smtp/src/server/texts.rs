@@ -46,7 +46,7 @@ impl ServerSession {
         })
     }
 
-    /// Hands on what has come of a text; whether there was something to do.
+    /// Hands on what came of a text; whether there was something to do.
     fn text_flows(&mut self) -> bool {
         let Some(incoming) = self.incoming_mut() else { return false };
         match incoming.flow() {
@@ -221,8 +221,11 @@ impl ServerSession {
                     matches!(delivery, Delivery::Refused(refusal) if refusal.is_transient() == is_transient)
                 })
             };
-            let delivery =
-                refused(true).or_else(|| refused(false)).or(deliveries.first()).unwrap_or(&trouble).clone();
+            let delivery = refused(true)
+                .or_else(|| refused(false))
+                .or_else(|| deliveries.first())
+                .unwrap_or(&trouble)
+                .clone();
             self.say_delivery(&delivery, &id);
         }
         let is_safe = deliveries.contains(&Delivery::Accepted);
@@ -235,7 +238,7 @@ impl ServerSession {
     fn say_delivery(&mut self, delivery: &Delivery, id: &str) {
         match delivery {
             Delivery::Accepted => {
-                self.say(&reply(250, (2, 0, 0), &format!("The message is safe here as {id}")))
+                self.say(&reply(250, (2, 0, 0), &format!("The message is safe here as {id}")));
             }
             Delivery::Refused(refusal) => self.refuse(refusal),
         }
