@@ -16,7 +16,9 @@ ready:
 
 build: ready ## The server, optimised: target/release/scrinium
 	@# Nothing of .cargo/config.toml: the program finds its library beside itself, not in the folder of who built it.
-	@CARGO_ENCODED_RUSTFLAGS= cargo build --release -p scrinium-server
+	@# Without Node the server says in the place of its web console what is missing.
+	@web=$$(scripts/web build target/web) || [ $$? -eq 3 ]; \
+	  CARGO_ENCODED_RUSTFLAGS= SCRINIUM_WEB=$$web cargo build --release -p scrinium-server
 	@library=$$(sed -n 's/^ROCKSDB_LIB_DIR = "\(.*\)"$$/\1/p' .cargo/config.toml); \
 	  [ ! -e "$$library/librocksdb.so" ] || cp --update "$$library/librocksdb.so" $${CARGO_TARGET_DIR:-target}/release/
 

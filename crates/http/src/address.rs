@@ -8,11 +8,13 @@ use crate::routes::Route;
 pub(crate) struct Address {
     pub(crate) route: &'static Route,
     values: Vec<(&'static str, String)>,
+    /// It ends with a slash, which otherwise counts for nothing.
+    pub(crate) is_folder: bool,
 }
 
 impl Address {
     pub(crate) const fn new(route: &'static Route, values: Vec<(&'static str, String)>) -> Self {
-        Self { route, values }
+        Self { route, values, is_folder: false }
     }
 
     /// All parameters with what they stand for.

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use tower::Service;
@@ -54,7 +54,9 @@ fn broken(error: Box<dyn std::error::Error + Send + Sync>) -> HttpError {
 }
 
 fn is_worth_it(response: &Response<Body>) -> bool {
-    if response.extensions().get::<Uncompressed>().is_some() || !response.status().is_success() {
+    let is_encoded = response.headers().contains_key(CONTENT_ENCODING);
+    if is_encoded || response.extensions().get::<Uncompressed>().is_some() || !response.status().is_success()
+    {
         return false;
     }
     if response.body().length().is_some_and(|length| length < LEAST_BYTES) {
@@ -71,11 +73,10 @@ fn is_worth_it(response: &Response<Body>) -> bool {
 
 /// The bytes are no longer those of the strong tag (RFC 9110 §8.8.1).
 fn weaken_etag(headers: &mut HeaderMap) {
-    let weak =
-        headers.get(ETAG).filter(|_| headers.contains_key(http::header::CONTENT_ENCODING)).and_then(|tag| {
-            let text = tag.to_str().ok().filter(|text| !text.starts_with("W/"))?;
-            HeaderValue::try_from(format!("W/{text}")).ok()
-        });
+    let weak = headers.get(ETAG).filter(|_| headers.contains_key(CONTENT_ENCODING)).and_then(|tag| {
+        let text = tag.to_str().ok().filter(|text| !text.starts_with("W/"))?;
+        HeaderValue::try_from(format!("W/{text}")).ok()
+    });
     if let Some(weak) = weak {
         headers.insert(ETAG, weak);
     }

@@ -79,6 +79,7 @@ mod upload;
 mod uuid;
 mod view;
 mod waiting;
+mod web_pages;
 mod write;
 
 pub use audit::{Audit, AuditAction, AuditEntry};

@@ -10,7 +10,7 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, copy, databases, design, document, find,
-    folder, indexes, server_pages, session, settings, unread, write,
+    folder, indexes, server_pages, session, settings, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -233,6 +233,14 @@ static ROUTES: &[Route] = &[
         methods: &[act("POST", Operation::Other, PERSON, NOTHING, NONE, |_, _| {
             Box::pin(ready(server_pages::replicate()))
         })],
+    },
+    Route {
+        path: "/_utils",
+        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(web_pages::first(c))))],
+    },
+    Route {
+        path: "/_utils/{file...}",
+        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(web_pages::file(c))))],
     },
     Route {
         path: "/{db}",

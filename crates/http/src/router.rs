@@ -54,7 +54,9 @@ pub(crate) fn parse(path: &str) -> Result<Address> {
     let patterns = PATTERNS.get(segments.len()).or_else(|| PATTERNS.last()).map(Vec::as_slice);
     let found = patterns.unwrap_or_default().iter().find_map(|pattern| pattern.matches(&segments));
     // The last patterns of the table leave nothing out.
-    found.ok_or_else(|| HttpError::not_found("missing"))
+    let mut address = found.ok_or_else(|| HttpError::not_found("missing"))?;
+    address.is_folder = path.ends_with('/');
+    Ok(address)
 }
 
 /// `_design%2Fx` means `_design/x`, and so does `_local%2Fx` where nothing follows.
@@ -143,6 +145,10 @@ mod tests {
             ("/db/_local%2Fa/b", "/{db}/{special...} db=db special=_local/a/b"),
             ("/../x", "/{db}/{docid} db=.. docid=x"),
             ("/_nothing", "/{db} db=_nothing"),
+            ("/_utils", "/_utils "),
+            ("/_utils/", "/_utils "),
+            ("/_utils/a.js", "/_utils/{file...} file=a.js"),
+            ("/_utils/a/%2e%2e/b", "/_utils/{file...} file=a/../b"),
             ("/metrics/x", "/{db}/{docid} db=metrics docid=x"),
             ("/_node/a/_stats", "/_node/{node}/_stats node=a"),
             ("/db/id/_all", "/{db}/{docid}/{attname...} db=db docid=id attname=_all"),

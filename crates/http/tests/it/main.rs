@@ -45,3 +45,4 @@ mod starvation;
 mod validation;
 mod view_rules;
 mod views;
+mod web_pages;

@@ -43,6 +43,8 @@ const LISTED: &[&str] = &[
     "/_membership",
     "/_console",
     "/_replicate",
+    "/_utils",
+    "/_utils/{file...}",
     "/{db}",
     "/{db}/_all_docs",
     "/{db}/_all_docs/queries",
@@ -94,6 +96,7 @@ const LISTED: &[&str] = &[
 fn parts_of(part: &str) -> Vec<String> {
     let parts: &[&str] = match part {
         "{node}" => &["_local"],
+        "{file...}" => &["index.html", "db/hid-s"],
         "{db}" => &["db"],
         "{ddoc}" => &["f", "j"],
         "{index_ddoc}" => &["m"],

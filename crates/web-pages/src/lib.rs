@@ -1,0 +1,169 @@
+//! The files of the web console: which there are, in which encodings, and the headers that go with them.
+//!
+//! `web/` is built by Node into a folder of files, compressed beforehand, and a list of them. The folder that
+//! `SCRINIUM_WEB` names when this crate is compiled is built into the server. Without it there is one page, which says so.
+//! A debug build takes the files from the folder that `SCRINIUM_WEB` names when it is started instead, so that whoever
+//! works on them compiles no server.
+
+mod encoding;
+mod listing;
+
+use std::sync::LazyLock;
+
+/// One file.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Its address below the console's.
+    pub path: &'static str,
+    /// With its character set.
+    pub media_type: &'static str,
+    /// Without quotes; another one for other contents.
+    pub etag: &'static str,
+    /// Its name changes with its contents, so that it may be kept for ever.
+    pub immutable: bool,
+    plain: &'static [u8],
+    brotli: Option<&'static [u8]>,
+    gzip: Option<&'static [u8]>,
+}
+
+/// What a page may do in a browser: run the console's own files and talk to this server. There is no inline script or style, no
+/// other site, no frame around it, and no text that becomes markup (Trusted Types without a policy).
+const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+     font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+const PERMISSIONS: &str =
+    "camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()";
+
+/// Headers of every page, in lower case; `nosniff` is in every answer of the server.
+pub const SECURITY_HEADERS: [(&str, &str); 5] = [
+    ("content-security-policy", CONTENT_SECURITY),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("referrer-policy", "no-referrer"),
+    ("permissions-policy", PERMISSIONS),
+];
+
+/// The page that opens the console.
+const FIRST: &str = "index.html";
+
+static BUILT_IN: &[Page] = include!(concat!(env!("OUT_DIR"), "/table.rs"));
+
+static ABSENT: &[Page] = &[Page {
+    path: FIRST,
+    media_type: "text/html; charset=utf-8",
+    etag: "absent",
+    immutable: false,
+    plain: include_bytes!("absent.html"),
+    brotli: None,
+    gzip: None,
+}];
+
+static PAGES: LazyLock<&'static [Page]> = LazyLock::new(|| {
+    let built = on_disk().unwrap_or(BUILT_IN);
+    if built.is_empty() { ABSENT } else { built }
+});
+
+/// All files.
+#[must_use]
+pub fn pages() -> &'static [Page] {
+    *PAGES
+}
+
+/// The file at an address; the empty one is that of the first page.
+#[must_use]
+pub fn find(path: &str) -> Option<&'static Page> {
+    let wanted = if path.is_empty() { FIRST } else { path };
+    pages().iter().find(|page| page.path == wanted)
+}
+
+impl Page {
+    /// Its bytes in the best encoding that `Accept-Encoding` takes (RFC 9110 §12.5.3), and the encoding's name.
+    #[must_use]
+    pub fn encoded(&self, accepted: Option<&str>) -> (Option<&'static str>, &'static [u8]) {
+        let accepted = accepted.unwrap_or_default();
+        for (name, bytes) in [("br", self.brotli), ("gzip", self.gzip)] {
+            if let Some(bytes) = bytes.filter(|_| encoding::takes(accepted, name)) {
+                return (Some(name), bytes);
+            }
+        }
+        (None, self.plain)
+    }
+
+    /// What `Cache-Control` says of it.
+    #[must_use]
+    pub const fn cache_control(&self) -> &'static str {
+        if self.immutable { "max-age=31536000, immutable" } else { "no-cache" }
+    }
+}
+
+/// The files of the folder that `SCRINIUM_WEB` names, in debug builds alone.
+#[cfg(debug_assertions)]
+fn on_disk() -> Option<&'static [Page]> {
+    let folder = std::path::PathBuf::from(std::env::var_os("SCRINIUM_WEB")?);
+    let leaked = |path: &std::path::Path| std::fs::read(path).ok().map(|bytes| &*Vec::leak(bytes));
+    let text = std::str::from_utf8(leaked(&folder.join(listing::FILE))?).ok()?;
+    let page = |line: listing::Line<'static>| {
+        let file = |suffix: &str| leaked(&folder.join(format!("{}{suffix}", line.path)));
+        let listing::Line { path, media_type, etag, immutable } = line;
+        Some(Page {
+            path,
+            media_type,
+            etag,
+            immutable,
+            plain: file("")?,
+            brotli: file(".br"),
+            gzip: file(".gz"),
+        })
+    };
+    let pages: Vec<Page> = listing::parse(text).ok()?.into_iter().filter_map(page).collect();
+    Some(Vec::leak(pages))
+}
+
+#[cfg(not(debug_assertions))]
+const fn on_disk() -> Option<&'static [Page]> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_page_goes_out_in_an_encoding_that_the_client_takes() {
+        let page = Page { plain: b"plain", brotli: Some(b"br"), gzip: Some(b"gz"), ..ABSENT[0] };
+        for (accepted, expected) in [
+            (None, None),
+            (Some(""), None),
+            (Some("gzip, deflate, br, zstd"), Some("br")),
+            (Some("gzip"), Some("gzip")),
+            (Some("br;q=0, gzip;q=0.5"), Some("gzip")),
+            (Some("GZIP ; Q=1"), Some("gzip")),
+            (Some("*"), Some("br")),
+            (Some("*;q=0"), None),
+            (Some("br;q=none"), None),
+            (Some("\u{1f600};;;,,=q"), None),
+        ] {
+            assert_eq!(page.encoded(accepted).0, expected, "{accepted:?}");
+        }
+        assert_eq!(ABSENT[0].encoded(Some("br")).0, None);
+    }
+
+    #[test]
+    fn there_is_always_a_first_page_and_nothing_outside_the_list() {
+        assert_eq!(find("").unwrap().path, FIRST);
+        for path in ["/", "../Cargo.toml", "index.html/", "INDEX.HTML", "pages.tsv", "\0"] {
+            assert!(find(path).is_none(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn no_inline_script_and_no_other_site_is_let_in() {
+        for refused in ["unsafe-inline", "unsafe-eval", "http:", "https:", "*"] {
+            assert!(!CONTENT_SECURITY.contains(refused), "{refused}");
+        }
+        assert!(SECURITY_HEADERS.iter().all(|(name, value)| name.is_ascii() && value.is_ascii()));
+    }
+}

@@ -1,0 +1,19 @@
+// Pictures of the sections, as lines.
+
+const PATHS: { [name: string]: string } = {
+  overview: "M3 12h4l3 7 4-14 3 7h4",
+  databases: "M4 6c0-4 16-4 16 0v12c0 4-16 4-16 0zM4 6c0 4 16 4 16 0M4 12c0 4 16 4 16 0",
+  people: "M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM2 21c0-8 14-8 14 0M17 11a3 3 0 1 0 0-6M18 14c3 0 4 3 4 7",
+  tasks: "M4 6l2 2 3-4M4 13l2 2 3-4M4 20l2 2 3-4M13 6h8M13 13h8M13 20h8",
+  log: "M5 3h14v18H5zM9 8h6M9 12h6M9 16h4",
+  statistics: "M4 20V4M4 20h17M8 16v-4M12 16V8M16 16v-6M20 16V6",
+  configuration: "M4 7h9M19 7h1M4 17h1M11 17h9M16 4v6M8 14v6",
+};
+
+export function Icon({ name }: { name: string }) {
+  return <svg viewBox="0 0 24 24" aria-hidden="true"><path d={PATHS[name] ?? ""} stroke-linecap="round" stroke-linejoin="round" /></svg>;
+}
+
+export function Mark() {
+  return <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#2f5fd0" /><path stroke="none" d="M8 8h16v4H8zm0 6h16v4H8zm0 6h10v4H8z" fill="#fff" /></svg>;
+}

@@ -1,0 +1,142 @@
+// Requests to the server that the page came from. What fails is an ApiError that says what was asked, and why it was refused.
+
+import { signal } from "@preact/signals";
+
+/** A JSON value. */
+export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
+
+/** A document as the server sends it. */
+export type Document = { _id: string; _rev: string; [member: string]: Json };
+
+/** Why a request brought no answer that can be used. */
+export class ApiError extends Error {
+  constructor(
+    /** 0: there was no answer at all. */
+    readonly status: number,
+    readonly error: string,
+    readonly reason: string,
+    readonly asked: string,
+    readonly requestId: string,
+  ) {
+    super(reason);
+  }
+}
+
+/** Who is signed in; `null` until somebody is, `undefined` while nobody knows yet. */
+export const person = signal<{ name: string; roles: string[] } | null | undefined>(undefined);
+
+/** Whether a request waits for somebody to sign in again. */
+export const needsSignIn = signal(false);
+
+let waiting: (() => void)[] = [];
+
+const root = new URL("..", typeof document === "undefined" ? "http://localhost/_utils/" : document.baseURI);
+
+/** A path of segments that are encoded each by itself. */
+export function pathOf(...segments: string[]): string {
+  return segments.map((segment) => encodeURIComponent(segment)).join("/");
+}
+
+/** The path of a document: the slash behind `_design` and `_local` is one of the path. */
+export function documentPath(database: string, id: string): string {
+  const [prefix, ...rest] = id.split("/");
+  const special = (prefix === "_design" || prefix === "_local") && rest.length > 0;
+  return special ? `${pathOf(database)}/${prefix}/${pathOf(rest.join("/"))}` : pathOf(database, id);
+}
+
+/** A path's whole address, with parameters; those that are undefined are left out, others than texts are JSON. */
+export function addressOf(path: string, parameters: { [name: string]: Json | undefined } = {}): string {
+  const address = new URL(path, root);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined) continue;
+    address.searchParams.set(name, typeof value === "string" ? value : JSON.stringify(value));
+  }
+  return address.href;
+}
+
+type Options = { body?: Json | Blob; signal?: AbortSignal; headers?: { [name: string]: string } };
+
+/** Sends a request and gives its JSON. A session that has ended is renewed by the person, above the page, and nothing is lost. */
+export async function ask<T>(
+  method: string,
+  path: string,
+  parameters: { [name: string]: Json | undefined } = {},
+  options: Options = {},
+): Promise<T> {
+  for (;;) {
+    const answer = await send(method, addressOf(path, parameters), options);
+    if (answer.status === 401 && person.value && path !== "_session") {
+      await signedInAgain();
+      continue;
+    }
+    return (await contentOf(answer, `${method} /${path}`)) as T;
+  }
+}
+
+async function send(method: string, address: string, { body, signal, headers }: Options): Promise<Response> {
+  const isBlob = typeof Blob !== "undefined" && body instanceof Blob;
+  // Without the second header a browser would ask for a name and a password by a window of its own.
+  const all: { [name: string]: string } = { Accept: "application/json", "X-CouchDB-WWW-Authenticate": "Cookie", ...headers };
+  if (body !== undefined && !isBlob) all["Content-Type"] = "application/json";
+  const sent = body === undefined ? null : isBlob ? body : JSON.stringify(body);
+  try {
+    return await fetch(address, { method, headers: all, body: sent, signal: signal ?? null, credentials: "same-origin" });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "no_answer", "", `${method} ${new URL(address).pathname}`, "");
+  }
+}
+
+async function contentOf(answer: Response, asked: string): Promise<Json> {
+  const text = await answer.text();
+  const requestId = answer.headers.get("x-couch-request-id") ?? "";
+  let content: Json;
+  try {
+    content = text === "" ? null : (JSON.parse(text) as Json);
+  } catch {
+    throw new ApiError(answer.status, "no_json", text.slice(0, 300), asked, requestId);
+  }
+  if (answer.ok) return content;
+  const { error, reason } = (content ?? {}) as { error?: string; reason?: string };
+  throw new ApiError(answer.status, error ?? "error", reason ?? answer.statusText, asked, requestId);
+}
+
+function signedInAgain(): Promise<void> {
+  needsSignIn.value = true;
+  return new Promise((resolve) => waiting.push(resolve));
+}
+
+/** Finds out whether somebody is signed in. */
+export async function findPerson(): Promise<void> {
+  const { userCtx } = await ask<{ userCtx: { name: string | null; roles: string[] } }>("GET", "_session");
+  person.value = userCtx.name === null ? null : { name: userCtx.name, roles: userCtx.roles };
+}
+
+/** Signs somebody in; requests that waited for it go on, if it is the same person. */
+export async function signIn(name: string, password: string): Promise<void> {
+  const before = person.value?.name;
+  const told = await ask<{ name: string; roles: string[] }>("POST", "_session", {}, { body: { name, password } });
+  if (before && before !== told.name) location.reload();
+  person.value = { name: told.name, roles: told.roles };
+  needsSignIn.value = false;
+  const resumed = waiting;
+  waiting = [];
+  for (const resume of resumed) resume();
+}
+
+/** Signs out. */
+export async function signOut(): Promise<void> {
+  await ask("DELETE", "_session");
+  location.hash = "";
+  location.reload();
+}
+
+/** Whether the person may administer the server. */
+export function isAdministrator(): boolean {
+  return person.value?.roles.includes("_admin") ?? false;
+}
+
+/** The answer of a command of the server's console. */
+export async function command<T>(line: string): Promise<{ text: string; data: T }> {
+  return ask("POST", "_console", {}, { body: { command: line } });
+}
