@@ -1,11 +1,16 @@
 // A chart of values over time, drawn as SVG, with the same values as a table.
 
 import { useId, useState } from "preact/hooks";
-import { moment, number } from "./i18n.ts";
+import { bytes, moment, number } from "./i18n.ts";
 import { t } from "./texts.ts";
 
 export type Point = { time: number; value: number };
 type Props = { title: string; points: Point[]; format?: (value: number) => string; objective?: number | undefined };
+
+/** What a tick is a round number of: 1, or the unit of bytes. */
+function unitOf(format: Props["format"], largest: number): number {
+  return format === bytes && largest >= 1024 ? 1024 ** Math.floor(Math.log(largest) / Math.log(1024)) : 1;
+}
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [640, 180, 64, 22];
 
@@ -35,7 +40,9 @@ export function Chart({ title, points, format = (value) => number(value, 1), obj
   if (points.length < 2) return <figure class="chart"><figcaption>{title}</figcaption><p class="quiet">{t("chartNone")}</p></figure>;
   const shown = thinned(points, 300);
   const [from, to] = [shown[0]!.time, shown.at(-1)!.time];
-  const axis = ticks(Math.max(...shown.map((point) => point.value), objective ?? 0));
+  const most = Math.max(...shown.map((point) => point.value), objective ?? 0);
+  const unit = unitOf(format, most);
+  const axis = ticks(most / unit).map((tick) => tick * unit);
   const largest = axis.at(-1)!;
   const x = (time: number) => LEFT + ((time - from) / (to - from || 1)) * (WIDTH - LEFT - 8);
   const y = (value: number) => HEIGHT - BOTTOM - (value / largest) * (HEIGHT - BOTTOM - 10);

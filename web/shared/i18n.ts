@@ -17,9 +17,9 @@ function preferred(): Language {
 export const language = signal<Language>(preferred());
 
 export function setLanguage(chosen: Language): void {
-  language.value = chosen;
   localStorage.setItem("language", chosen);
-  document.documentElement.lang = chosen;
+  // Titles of columns are made when a page's part is loaded.
+  location.reload();
 }
 
 export type Values = { [name: string]: string | number };
@@ -46,10 +46,16 @@ export function translator<Table extends { [key: string]: readonly [string, stri
   };
 }
 
+/** The language as the person's region writes numbers and dates. */
+function locale(): string {
+  const region = typeof navigator === "undefined" ? "" : navigator.language;
+  return region.startsWith(language.value) ? region : language.value;
+}
+
 /** A number as the language writes it. */
 export function number(value: number | null | undefined, digits = 0): string {
   if (value === null || value === undefined) return "–";
-  return new Intl.NumberFormat(language.value, { maximumFractionDigits: digits }).format(value);
+  return new Intl.NumberFormat(locale(), { maximumFractionDigits: digits }).format(value);
 }
 
 /** Bytes in the unit that suits them, of 1,024 each. */
@@ -80,5 +86,5 @@ export function duration(seconds: number): string {
 export function moment(time: string | number | Date): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return String(time);
-  return new Intl.DateTimeFormat(language.value, { dateStyle: "short", timeStyle: "medium" }).format(date);
+  return new Intl.DateTimeFormat(locale(), { dateStyle: "short", timeStyle: "medium" }).format(date);
 }

@@ -40,7 +40,12 @@ impl Administrated {
 
 impl Administration for Administrated {
     fn console(&self, command: &str, by: &Identity, from: IpAddr) -> Result<ConsoleAnswer, String> {
-        tracing::info!(command, by = by.name(), "console");
+        // Whoever watches a server asks every few seconds; what changes something is worth a line.
+        if Command::parse(command).is_ok_and(|command| command.only_shows()) {
+            tracing::debug!(command, by = by.name(), "console");
+        } else {
+            tracing::info!(command, by = by.name(), "console");
+        }
         let reply = self.console.execute(command).map_err(|error| error.to_string())?;
         if let Ok(command @ Command::SetConfiguration { .. }) = Command::parse(command) {
             self.audit(&command, &reply.data, by, from);

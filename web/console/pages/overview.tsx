@@ -60,7 +60,7 @@ function Now({ seen, past, days }: { seen: Seen; past: History | undefined; days
       </div>
       <div class="two">
         <section class="card"><Chart title={t("perMinute")} points={past?.of("Transactions per minute") ?? []} /></section>
-        <section class="card"><Chart title={t("memory")} points={past?.of("Buffer pool bytes") ?? []} format={bytes} objective={budget > 0 ? undefined : undefined} /></section>
+        <section class="card"><Chart title={t("memory")} points={past?.of("Buffer pool bytes") ?? []} format={bytes} /></section>
       </div>
       <section class="card">
         <h2>{t("slowest")}</h2>

@@ -227,6 +227,27 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it changes nothing, here or anywhere.
+    #[must_use]
+    pub const fn only_shows(&self) -> bool {
+        matches!(
+            self,
+            Self::ShowStatistics(_)
+                | Self::ShowTransactions(_)
+                | Self::ShowTasks
+                | Self::ShowServer
+                | Self::ShowMemory
+                | Self::ShowDatabases(_)
+                | Self::ShowLog(_)
+                | Self::ShowConfiguration(_)
+                | Self::ShowDatabase(_)
+                | Self::ShowVolumes
+                | Self::ShowFixup
+                | Self::ShowAside(_)
+                | Self::Help
+        )
+    }
+
     /// Reads one line.
     ///
     /// # Errors

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { compare, excerpt } from "../console/excerpt.ts";
+import { findingsOf, flat, forecast, statisticOf, type Stats, type Task } from "../console/health.ts";
+import { History } from "../console/history.ts";
+import { fieldsOf } from "../console/selector.ts";
+
+const leaf = (value: number, desc: string) => ({ value, type: "gauge", desc });
+const healthy: Stats = {
+  Disk: { Data: { Free: leaf(90e9, "Disk.Data.Free"), Size: leaf(100e9, "Disk.Data.Size") } },
+  HTTP: { Connections: { ...leaf(3, "HTTP.Connections"), Shed: leaf(0, "HTTP.Connections.Shed") } },
+};
+const idle = { running: [] as Task[], ended: [] as Task[] };
+
+test("a healthy server has no findings, and what is wrong is found, worst first", () => {
+  assert.deepEqual(findingsOf({ up: { status: "ok" }, stats: healthy, tasks: idle, warnings: 0 }), []);
+  const ill: Stats = { ...healthy, Mail: { Dead: leaf(2, "Mail.Dead") }, Server: { Faults: leaf(1, "Server.Faults") } };
+  const found = findingsOf({ up: { status: "read_only", reason: "the disk is full" }, stats: ill, tasks: idle, warnings: 4 });
+  assert.deepEqual(found.map(({ text, level }) => `${level} ${text}`), ["bad readOnly", "bad faults", "warn mailDead", "note warnings"]);
+  assert.ok(found.every(({ href }) => href?.startsWith("#/")));
+});
+
+test("a disk that both use is reported once", () => {
+  const low = { Free: leaf(1e9, "x"), Size: leaf(100e9, "y") };
+  const found = findingsOf({ up: { status: "ok" }, stats: { Disk: { Data: low, Log: low } }, tasks: idle, warnings: 0 });
+  assert.deepEqual(found.map(({ text }) => text), ["diskLow"]);
+});
+
+test("statistics are found by their names, also those that have others below them", () => {
+  assert.equal(statisticOf(healthy, "HTTP.Connections"), 3);
+  assert.equal(statisticOf(healthy, "HTTP.Connections.Shed"), 0);
+  assert.equal(statisticOf(healthy, "HTTP.None.x"), undefined);
+  assert.deepEqual(flat(healthy).map(({ name }) => name), ["Disk.Data.Free", "Disk.Data.Size", "HTTP.Connections", "HTTP.Connections.Shed"]);
+});
+
+test("a forecast needs a fall and more than an hour", () => {
+  const line = (hours: number, perHour: number) => Array.from({ length: 20 }, (_, index) => ({ time: (index * hours * 3_600_000) / 19, value: 1000 - (perHour * hours * index) / 19 }));
+  const { days } = forecast(line(10, 10))!;
+  assert.ok(Math.abs(days - 900 / 10 / 24) < 0.01);
+  assert.equal(forecast(line(0.5, 10)), undefined);
+  assert.equal(forecast(line(10, -10)), undefined);
+  assert.equal(forecast(line(10, 0)), undefined);
+  assert.equal(forecast([]), undefined);
+});
+
+test("a counter's growth begins again after a restart", () => {
+  const at = (minute: number, count: number) => ({ Time: new Date(minute * 60_000).toISOString(), Requests: count });
+  const rates = new History([at(0, 100), at(1, 160), at(2, 5), at(4, 25)]).rate("Requests");
+  assert.deepEqual(rates.map(({ value }) => value), [60, 0, 10]);
+});
+
+test("an index for a query has the fields that are equal first", () => {
+  assert.deepEqual(fieldsOf({ year: { $gt: 1980 }, genre: "Drama", _id: { $gt: null } }), ["genre", "year"]);
+  assert.deepEqual(fieldsOf({ $and: [{ a: { $eq: 1 } }, { b: { c: { $lt: 3 } } }], $or: [{ d: 1 }] }), ["a", "b.c"]);
+  assert.deepEqual(fieldsOf(null), []);
+  let deep: { [name: string]: never } | { x: unknown } = {};
+  for (let level = 0; level < 5000; level++) deep = { x: deep };
+  assert.deepEqual(fieldsOf(deep as never), []);
+});
+
+test("documents are compared by member, differences first", () => {
+  const rows = compare({ _id: "x", same: 1, mine: "a" }, { _id: "x", same: 1, theirs: "b", _rev: "2-x" });
+  assert.deepEqual(rows.map(({ name, differs }) => `${name} ${differs}`), ["mine true", "theirs true", "_id false", "same false"]);
+});
+
+test("an excerpt is short, whatever a document holds", () => {
+  assert.equal(excerpt({ _id: "x", _rev: "1-a", Subject: "Hello", n: 3 }), "Subject: Hello  ·  n: 3");
+  assert.ok(excerpt({ long: "x".repeat(1e6), more: ["y".repeat(1e6)] }).length <= 240);
+});
