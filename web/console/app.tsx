@@ -93,7 +93,7 @@ function Top() {
   return (
     <header class="top">
       <a class="brand" href="#/"><Mark /> Scrinium <small>{server.data.value?.name}</small></a>
-      <button type="button" class="go" aria-label={t("search")} onClick={() => (open.value = "search")}><span>{t("search")}</span><kbd>Ctrl K</kbd></button>
+      <button type="button" class="go" onClick={() => (open.value = "search")}><span>{t("search")}</span><kbd aria-hidden="true">Ctrl K</kbd></button>
       <span class="grow" />
       <button type="button" aria-pressed={paused.value} title={t("pause")} onClick={() => (paused.value = !paused.value)}>
         <span class={`dot ${paused.value ? "warn" : "good"}`} />{paused.value ? t("paused") : t("live")}

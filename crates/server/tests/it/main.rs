@@ -49,4 +49,5 @@ mod serve;
 mod set_config;
 mod signals;
 mod upkeep;
+mod web;
 mod who_reads;

@@ -32,7 +32,7 @@ const MADE: [&str; 4] = ["target", ".git", "node_modules", "__pycache__"];
 const DEPTH_LIMIT: usize = 64;
 
 /// Programs and folders of this machine that tests look for; without them they are skipped.
-const LOOKED_FOR: [&str; 7] = [
+const LOOKED_FOR: [&str; 9] = [
     "/usr/lib/postfix/sbin/master",
     "/usr/lib/dovecot/imap",
     "/usr/bin/radicale",
@@ -40,6 +40,8 @@ const LOOKED_FOR: [&str; 7] = [
     "/usr/bin/mount",
     "/usr/bin/chrt",
     "/usr/bin/age",
+    "/usr/bin/chromium",
+    "/usr/bin/node",
 ];
 
 /// A digest of everything that the tests of a crate depend on.

@@ -1,0 +1,46 @@
+//! The web console in a browser: what stands in `web/tests/browser.mjs`, against this server. Skipped where there is no Chromium,
+//! or no Node or npm to build the console with.
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::{PASSWORD, start_with};
+
+/// Where Debian's package `chromium` has it.
+const CHROMIUM: &str = "/usr/bin/chromium";
+
+/// What `scripts/web` ends with where the machine lacks something.
+const MISSING: i32 = 3;
+
+#[test]
+fn the_console_works_in_a_browser() {
+    if !Path::new(CHROMIUM).exists() {
+        return scrinium_fault::skip(format_args!("there is no {CHROMIUM} (package chromium)"));
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = TempDir::new().unwrap();
+    let files = folder.path().join("web");
+    let built = Command::new(root.join("scripts/web")).arg("build").arg(&files).output().unwrap();
+    if built.status.code() == Some(MISSING) {
+        return scrinium_fault::skip(String::from_utf8_lossy(&built.stderr).trim());
+    }
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    for script in ["check", "test"] {
+        let ran =
+            Command::new("npm").args(["run", "--silent", script]).current_dir(root.join("web")).output();
+        let ran = ran.unwrap();
+        assert!(ran.status.success(), "npm run {script}: {}", String::from_utf8_lossy(&ran.stdout));
+    }
+    let settings = vec![("SCRINIUM_WEB", files.display().to_string())];
+    let server = start_with(folder.path(), &settings);
+    let ran = Command::new("node")
+        .arg(root.join("web/tests/browser.mjs"))
+        .args([&format!("http://{}", server.address()), PASSWORD, CHROMIUM])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{told}\n{}", String::from_utf8_lossy(&ran.stderr));
+    print!("{told}");
+}

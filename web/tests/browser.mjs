@@ -1,0 +1,350 @@
+// The console in a real browser, against a server that is running: what people do there, by mouse and by keyboard, with hostile
+// contents, in two tabs, in both themes, under the eyes of axe.
+//
+//   node tests/browser.mjs http://localhost:5984 PASSWORD [CHROMIUM]
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const [, , base, password, executablePath = "/usr/bin/chromium"] = process.argv;
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const DOCUMENTS = 80_000;
+const began = Date.now();
+
+async function ask(method, path, body) {
+  const answer = await fetch(base + path, {
+    method,
+    headers: { authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`, "content-type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const told = await answer.json();
+  assert.ok(answer.ok, `${method} ${path}: ${JSON.stringify(told)}`);
+  return told;
+}
+
+const six = (number) => String(number).padStart(6, "0");
+/** Texts that do something in pages that take them for more than text. */
+const HOSTILE = [
+  '<img src=x onerror="window.harmed=1">',
+  "<script>window.harmed=1</script>",
+  '"><svg onload=window.harmed=1>',
+  "javascript:window.harmed=1",
+  "{{constructor.constructor('window.harmed=1')()}}",
+  "\u202eevil\u202c \u05e9\u05dc\u05d5\u05dd",
+  "x".repeat(4000),
+];
+
+async function seed() {
+  for (const name of ["large", "films", "hostile", "shared"]) await ask("PUT", `/${name}`);
+  for (let first = 0; first < DOCUMENTS; first += 10_000) {
+    const docs = Array.from({ length: 10_000 }, (_, index) => ({ _id: `memo-${six(first + index)}`, n: first + index }));
+    await ask("POST", "/large/_bulk_docs", { docs });
+  }
+  const genres = ["Comedy", "Drama", "Western"];
+  const films = Array.from({ length: 90 }, (_, index) => ({ _id: `film-${six(index)}`, title: `Film ${index}`, year: 1950 + index, genre: genres[index % 3], minutes: 100 }));
+  await ask("POST", "/films/_bulk_docs", { docs: films });
+  await ask("POST", "/films/_bulk_docs", { new_edits: false, docs: [{ _id: "film-000003", _rev: "1-ffffffffffffffffffffffffffffffff", title: "Another cut", year: 1953, genre: "Comedy" }] });
+  const columns = [{ title: "Genre", formula: "genre", category: true }, { title: "Title", formula: "title", sort: "asc" }, { title: "Minutes", formula: "minutes", total: true }];
+  await ask("PUT", "/films/_design/catalogue", { language: "formula", views: { genres: { columns } } });
+  await ask("PUT", "/films/_folder/Favourites", {});
+  await ask("POST", "/films/_folder/Favourites", { add: ["film-000001"] });
+  for (const [index, text] of HOSTILE.entries()) {
+    await ask("PUT", `/hostile/${encodeURIComponent(text.slice(0, 900))}`, { [text]: text, nested: { list: [text] }, Subject: text });
+    await ask("PUT", `/hostile/_folder/${encodeURIComponent(text.slice(0, 40) + index)}`, {});
+  }
+  const hostile = HOSTILE.slice(0, 3).map((text) => ({ title: text, formula: "Subject" }));
+  await ask("PUT", `/hostile/_design/${encodeURIComponent(HOSTILE[0])}`, { language: "formula", views: { [HOSTILE[1]]: { columns: [{ ...hostile[0], category: true }, hostile[1]] } } });
+  await ask("PUT", `/hostile/with-attachment`, { _attachments: { [HOSTILE[0]]: { content_type: "text/html", data: Buffer.from("<script>window.harmed=1</script>").toString("base64") } } });
+  await ask("PUT", "/shared/doc", { text: "first" });
+}
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const problems = [];
+const foreign = [];
+
+async function tab(context) {
+  const page = await context.newPage();
+  page.on("pageerror", (error) => problems.push(`a script failed: ${error}`));
+  page.on("console", (message) => {
+    const text = message.text();
+    // A refused request is shown on the page; what the policy refuses is a defect.
+    if (message.type() === "error" && !text.startsWith("Failed to load resource")) problems.push(text);
+  });
+  page.on("dialog", (dialog) => {
+    problems.push(`a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(base) && !request.url().startsWith("blob:")) foreign.push(request.url());
+  });
+  page.setDefaultTimeout(15_000);
+  return page;
+}
+
+let session;
+
+/** A tab of somebody who has signed in: the first one by keyboard, the others by the cookie that it got. */
+async function signedIn(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-GB", ...(session ? { storageState: session } : {}), ...options });
+  const page = await tab(context);
+  await page.goto(`${base}/_utils/`);
+  if (session) {
+    await page.waitForSelector("nav.rail");
+    return { context, page };
+  }
+  // By keyboard alone: the first field has the focus.
+  await page.waitForSelector("input[name=name]:focus");
+  await page.keyboard.type("admin");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type(password);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("nav.rail");
+  session = { cookies: await context.cookies(), origins: [] };
+  return { context, page };
+}
+
+async function open(page, place) {
+  await page.goto(`${base}/_utils/#/${place}`);
+  await page.waitForFunction(() => document.querySelector("main h1") && !document.querySelector("main .bones"));
+}
+
+const rowText = (page, text) => page.locator(".grid-body .row", { hasText: text }).first();
+
+const steps = [];
+const step = (name, run) => steps.push({ name, run });
+
+step("a wrong password is told in words, and the files hold to their budget", async () => {
+  const context = await browser.newContext();
+  const page = await tab(context);
+  let bytes = 0;
+  page.on("response", async (response) => {
+    bytes += Number((await response.allHeaders())["content-length"] ?? 0);
+  });
+  await page.goto(`${base}/_utils`);
+  await page.fill("input[name=name]", "admin");
+  await page.fill("input[name=password]", "wrong");
+  await page.keyboard.press("Enter");
+  await page.locator("[role=alert]").waitFor();
+  assert.match(page.url(), /_utils\/$/);
+  assert.ok(bytes > 1000 && bytes < 80 * 1024, `the first page takes ${bytes} bytes`);
+  await context.close();
+});
+
+step("80,000 documents are opened anywhere", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "databases/large/documents");
+  await rowText(page, "memo-000000").waitFor();
+  assert.ok((await page.locator(".grid-body .row").count()) < 120, "too many rows are made");
+  await page.getByLabel("Go to row").fill("79000");
+  await page.keyboard.press("Enter");
+  await rowText(page, "memo-078999").waitFor();
+  const grid = page.getByRole("grid");
+  assert.equal(await grid.getAttribute("aria-rowcount"), String(DOCUMENTS + 1));
+  await page.locator('.grid-body [tabindex="0"]').focus();
+  await page.keyboard.press("End");
+  await rowText(page, "memo-079999").waitFor();
+  await page.keyboard.press("Home");
+  await rowText(page, "memo-000000").waitFor();
+  await context.close();
+});
+
+step("by keyboard alone: a document is found, edited, deleted, and brought back", async () => {
+  const { context, page } = await signedIn();
+  await page.waitForSelector("main h1");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("films");
+  await page.locator('[role=option][aria-selected=true]', { hasText: "films" }).waitFor();
+  await page.keyboard.press("Enter");
+  await rowText(page, "film-000000").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("film-000005");
+  await page.waitForFunction(() => document.querySelectorAll(".grid-body .row").length === 1);
+  await page.locator('.grid-body [tabindex="0"]').focus();
+  await page.keyboard.press("Enter");
+  await page.locator("textarea").waitFor();
+  await page.locator("h2", { hasText: "film-000005" }).waitFor();
+  await page.keyboard.press("e");
+  await page.waitForSelector("textarea:focus");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("End");
+  await page.keyboard.type(',\n  "seen": true');
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".message", { hasText: "film-000005 was saved" }).waitFor();
+  assert.equal((await ask("GET", "/films/film-000005")).seen, true);
+  await page.getByRole("button", { name: "Delete", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".message", { hasText: "was deleted" }).waitFor();
+  await page.locator("h1").click();
+  await page.keyboard.press("z");
+  await assert.doesNotReject(async () => {
+    for (let round = 0; round < 100; round++) {
+      const answer = await fetch(`${base}/films/film-000005`, { headers: { authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}` } });
+      if (answer.ok) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error("the document did not come back");
+  });
+  await context.close();
+});
+
+step("a conflict is seen and settled", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "databases/films/documents/film-000003");
+  await page.locator("td.differs", { hasText: "Another cut" }).first().waitFor();
+  await page.getByRole("button", { name: /^Keep this one: Shown/ }).click();
+  await page.locator(".message", { hasText: "settled" }).waitFor();
+  assert.equal((await ask("GET", "/films/film-000003?conflicts=true"))._conflicts, undefined);
+  await context.close();
+});
+
+step("two tabs that save one document lose nothing", async () => {
+  const { context, page } = await signedIn();
+  const other = await tab(context);
+  await open(page, "databases/shared/documents/doc");
+  await open(other, "databases/shared/documents/doc");
+  for (const [where, text] of [[page, "second"], [other, "third"]]) {
+    await where.locator("textarea").fill(JSON.stringify({ ...(await ask("GET", "/shared/doc")), _rev: JSON.parse(await where.locator("textarea").inputValue())._rev, text }));
+    await where.getByRole("button", { name: /^Save/ }).click();
+    await where.locator(".message, .note.warn").first().waitFor();
+  }
+  assert.equal((await ask("GET", "/shared/doc")).text, "second");
+  await other.getByRole("button", { name: "Keep mine" }).click();
+  await other.locator(".message", { hasText: "was saved" }).waitFor();
+  assert.equal((await ask("GET", "/shared/doc")).text, "third");
+  await context.close();
+});
+
+step("a session that ends asks for the password, and the text is still there", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "databases/films/documents/film-000007");
+  await page.locator("textarea").waitFor();
+  const text = (await page.locator("textarea").inputValue()).replace('"Film 7"', '"Film seven"');
+  await page.locator("textarea").fill(text);
+  await context.clearCookies();
+  await page.getByRole("button", { name: /^Save/ }).click();
+  await page.locator("dialog input[name=password]").fill(password);
+  await page.keyboard.press("Enter");
+  await page.locator(".message", { hasText: "was saved" }).waitFor();
+  assert.equal((await ask("GET", "/films/film-000007")).title, "Film seven");
+  await context.close();
+});
+
+step("a view unfolds by keyboard, with its totals", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "databases/films/views/catalogue/genres");
+  await rowText(page, "Comedy").waitFor();
+  await page.locator('.grid-body [tabindex="0"]').focus();
+  await page.keyboard.press("ArrowRight");
+  await page.locator('.grid-body .row[aria-level="2"]').first().waitFor();
+  await page.locator('.row[aria-expanded="true"]', { hasText: "Comedy" }).waitFor();
+  await context.close();
+});
+
+step("a query says that no index fits, and makes one", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "databases/films/query");
+  await page.locator("textarea").fill('{"selector": {"year": {"$gte": 1990}}}');
+  await page.getByRole("button", { name: "Why this index" }).click();
+  await page.getByRole("button", { name: "Create this index" }).click();
+  await page.locator(".message").waitFor();
+  await page.locator("textarea").press("Control+Enter");
+  await page.locator("section", { hasText: "Results" }).locator("tr").first().waitFor();
+  await context.close();
+});
+
+step("a database is made, compacted and deleted; a person is added", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "databases");
+  await page.getByRole("button", { name: "New database" }).click();
+  await page.getByLabel("Name of the database").fill("made-here");
+  await page.keyboard.press("Enter");
+  await page.locator("h1", { hasText: "made-here" }).waitFor();
+  await open(page, "databases/made-here/properties");
+  await page.getByRole("button", { name: "Compact" }).click();
+  await page.locator(".message", { hasText: "Compaction" }).waitFor();
+  await page.getByRole("button", { name: "Delete database" }).click();
+  assert.ok(await page.locator("dialog button.danger").isDisabled());
+  await page.locator("dialog input").fill("made-here");
+  await page.keyboard.press("Enter");
+  await page.locator(".message", { hasText: "made-here was deleted" }).waitFor();
+  await open(page, "people");
+  await page.getByRole("button", { name: "New person" }).click();
+  await page.getByLabel("Short name").fill("eve");
+  await page.locator("dialog [type=password]").fill("a-long-one-for-eve");
+  await page.keyboard.press("Enter");
+  await rowText(page, "eve").waitFor();
+  await open(page, "tasks");
+  await page.getByLabel("Command").fill("show server");
+  await page.keyboard.press("Enter");
+  await page.locator(".terminal", { hasText: "Scrinium server" }).waitFor();
+  await context.close();
+});
+
+step("whatever names and contents hold, nothing of it runs and nothing is fetched", async () => {
+  const { context, page } = await signedIn();
+  const places = ["hostile/documents?contents=1", "hostile/documents/with-attachment", "hostile/views", "hostile/folders", "hostile/changes", "hostile/query"];
+  for (const place of places) {
+    await open(page, `databases/${place}`);
+    await page.waitForTimeout(150);
+  }
+  for (const text of HOSTILE) {
+    await open(page, `databases/hostile/documents/${encodeURIComponent(text.slice(0, 900))}`);
+    await page.locator("textarea").waitFor();
+    await open(page, `databases/${encodeURIComponent(text.slice(0, 200))}`);
+  }
+  assert.equal(await page.evaluate(() => window.harmed), undefined);
+  await context.close();
+});
+
+const PAGES = [
+  "overview", "databases", "databases/films/documents/film-000009", "databases/films/views", "databases/films/query", "databases/films/folders/Favourites",
+  "databases/films/changes", "databases/films/access", "databases/films/properties", "people", "tasks", "log", "statistics?name=Server.Users", "configuration?key=compact.window",
+];
+
+step("axe finds nothing serious on any page, in both themes, and nothing is wider than a phone", async () => {
+  const found = [];
+  for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["light", 320]]) {
+    const { context, page } = await signedIn({ colorScheme, viewport: { width, height: 800 } });
+    for (const place of PAGES) {
+      await open(page, place);
+      await page.waitForTimeout(250);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (wide > 0) found.push(`${place} is ${wide} pixels too wide at ${width}`);
+      if (width === 320) continue;
+      // The policy lets no script in; the browser's own protocol may.
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      for (const { id, impact, nodes } of violations) {
+        if (impact === "serious" || impact === "critical") found.push(`${place} (${colorScheme}): ${id} ${nodes.slice(0, 3).map(({ target }) => target.join(" ")).join(", ")}`);
+      }
+    }
+    await context.close();
+  }
+  assert.deepEqual(found, []);
+});
+
+await seed();
+console.log(`seeded after ${Math.round((Date.now() - began) / 1000)} s`);
+let failed = 0;
+const only = process.env.SCRINIUM_STEP;
+for (const { name, run } of steps) {
+  if (only && !name.includes(only)) continue;
+  const start = Date.now();
+  try {
+    await run();
+    console.log(`ok ${name} (${Date.now() - start} ms)`);
+  } catch (error) {
+    failed++;
+    console.log(`failed ${name}: ${error?.stack ?? error}`);
+  }
+}
+if (problems.length > 0 || foreign.length > 0) {
+  failed++;
+  console.log(`failed: the pages had problems: ${[...new Set([...problems, ...foreign])].slice(0, 20).join("\n")}`);
+}
+await browser.close();
+console.log(`${steps.length} steps, ${failed} failed, ${Math.round((Date.now() - began) / 1000)} s`);
+process.exitCode = failed > 0 ? 1 : 0;
