@@ -4,6 +4,7 @@ import { compare, excerpt } from "../console/excerpt.ts";
 import { findingsOf, flat, forecast, statisticOf, type Stats, type Task } from "../console/health.ts";
 import { History } from "../console/history.ts";
 import { fieldsOf } from "../console/selector.ts";
+import { writtenValue, writtenValues } from "../console/settings.ts";
 
 const leaf = (value: number, desc: string) => ({ value, type: "gauge", desc });
 const healthy: Stats = {
@@ -66,4 +67,11 @@ test("documents are compared by member, differences first", () => {
 test("an excerpt is short, whatever a document holds", () => {
   assert.equal(excerpt({ _id: "x", _rev: "1-a", Subject: "Hello", n: 3 }), "Subject: Hello  ·  n: 3");
   assert.ok(excerpt({ long: "x".repeat(1e6), more: ["y".repeat(1e6)] }).length <= 240);
+});
+
+test("settings are shown as they are written", () => {
+  const text = '[log]\ndir = "log"                # default\nmax_size = "4 GB"   # scrinium.toml\n\n[http]\nlisten = ["a:1", "b:2"]   # SCRINIUM_HTTP__LISTEN\nodd = "a # b"   # default\n';
+  assert.deepEqual([...writtenValues(text)], [["log.dir", "log"], ["log.max_size", "4 GB"], ["http.listen", '["a:1", "b:2"]'], ["http.odd", "a # b"]]);
+  assert.equal(writtenValue('log.archive_every = "1 min"    (default)\n  How often.\n'), "1 min");
+  assert.equal(writtenValue("nothing"), undefined);
 });

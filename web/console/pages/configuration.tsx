@@ -6,6 +6,7 @@ import { useResource } from "../../shared/data.ts";
 import { Grid, type Column } from "../../shared/grid.tsx";
 import { change, place } from "../../shared/route.ts";
 import { Field, Form, Loaded, say } from "../../shared/ui.tsx";
+import { writtenValue, writtenValues } from "../settings.ts";
 import { t } from "../texts.ts";
 
 type Setting = { key: string; value: Json; source: string };
@@ -24,8 +25,9 @@ const COLUMNS: Column<Setting>[] = [
 
 export function Page() {
   const settings = useResource("settings", async () => {
-    const { data } = await command<{ [key: string]: { value: Json; source: string } }>("show configuration");
-    return Object.entries(data).map(([key, { value, source }]): Setting => ({ key, value, source }));
+    const { data, text } = await command<{ [key: string]: { value: Json; source: string } }>("show configuration");
+    const written = writtenValues(text);
+    return Object.entries(data).map(([key, { value, source }]): Setting => ({ key, value: written.get(key) ?? value, source }));
   });
   const { key, filter = "", changed } = place.value.parameters;
   return (
@@ -48,7 +50,10 @@ export function Page() {
 }
 
 function Detail({ name, changed }: { name: string; changed: () => void }) {
-  const about = useResource(`setting ${name}`, async () => (await command<About>(`show configuration ${name}`)).data);
+  const about = useResource(`setting ${name}`, async () => {
+    const { data, text } = await command<About>(`show configuration ${name}`);
+    return { ...data, value: writtenValue(text) ?? data.value };
+  });
   return (
     <section class="card docked" aria-label={name}>
       <div class="spread"><h2 class="mono">{name}</h2><button type="button" class="plain" onClick={() => change({ key: undefined })}>✕ {t("backToList")}</button></div>

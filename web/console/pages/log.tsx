@@ -88,7 +88,7 @@ function columnsOf(kind: string): Column<Line>[] {
   });
   const numeric = (title: string, member: string): Column<Line> => ({ ...plain(title, member), width: "6.5rem", numeric: true });
   const state = (title: string, member: string): Column<Line> => ({ title, width: "7rem", show: (line) => pill(line[member]) });
-  const time: Column<Line> = { title: t("time"), width: "11rem", show: (line) => <span class="quiet">{moment(line.Time)}</span> };
+  const time: Column<Line> = { title: t("time"), width: "12.5rem", show: (line) => <span class="quiet">{moment(line.Time)}</span> };
   const name = plain(t("person"), "Person");
   const database = plain(t("database"), "Database");
   const table: { [kind: string]: Column<Line>[] } = {
