@@ -217,7 +217,7 @@ export const t = translator({
   yourLevel: ["Your own level here: {level}", "Ihre eigene Stufe hier: {level}"],
   aclSaved: ["The access list was saved.", "Die Zugriffsliste wurde gespeichert."],
   securitySaved: ["_security was saved.", "_security wurde gespeichert."],
-  effective: ["Whoever has an entry has what it says; else the highest level of their groups; else what everybody else has.", "Wer einen Eintrag hat, hat, was dort steht; sonst die höchste Stufe der eigenen Gruppen; sonst das, was alle anderen haben."],
+  effective: ["Those who have an entry have what it says; others the highest level of their groups, or what everybody else has.", "Wer einen Eintrag hat, hat, was dort steht; sonst die höchste Stufe der eigenen Gruppen; sonst das, was alle anderen haben."],
 
   compact: ["Compact", "Kompaktieren"],
   compactHint: ["Returns to the disk what was overwritten and deleted. Everybody goes on working.", "Gibt der Platte zurück, was überschrieben und gelöscht wurde. Alle arbeiten weiter."],

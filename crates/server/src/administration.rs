@@ -40,7 +40,7 @@ impl Administrated {
 
 impl Administration for Administrated {
     fn console(&self, command: &str, by: &Identity, from: IpAddr) -> Result<ConsoleAnswer, String> {
-        // Whoever watches a server asks every few seconds; what changes something is worth a line.
+        // People who watch a server ask every few seconds; what changes something is worth a line.
         if Command::parse(command).is_ok_and(|command| command.only_shows()) {
             tracing::debug!(command, by = by.name(), "console");
         } else {

@@ -16,7 +16,7 @@ pub(crate) fn takes(accepted: &str, encoding: &str) -> bool {
     named.or(any).unwrap_or(false)
 }
 
-/// Whether a parameter is a weight above zero. `None`: it is another parameter. What is no number is none above zero.
+/// Whether a parameter is a weight above zero. `None`: it is another parameter. What is no number does not count as one above zero.
 fn weight(part: &str) -> Option<bool> {
     let (name, value) = part.split_once('=')?;
     let is_weight = name.trim().eq_ignore_ascii_case("q");

@@ -2,8 +2,8 @@
 //!
 //! `web/` is built by Node into a folder of files, compressed beforehand, and a list of them. The folder that
 //! `SCRINIUM_WEB` names when this crate is compiled is built into the server. Without it there is one page, which says so.
-//! A debug build takes the files from the folder that `SCRINIUM_WEB` names when it is started instead, so that whoever
-//! works on them compiles no server.
+//! A debug build takes the files from the folder that `SCRINIUM_WEB` names when it is started instead, so that people
+//! who work on them compile no server.
 
 mod encoding;
 mod listing;

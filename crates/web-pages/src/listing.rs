@@ -16,7 +16,7 @@ pub(crate) struct Line<'t> {
 }
 
 /// # Errors
-/// Which line is none, in words.
+/// Which line names no file, in words.
 pub(crate) fn parse(text: &str) -> Result<Vec<Line<'_>>, String> {
     text.lines()
         .map(|line| one(line).ok_or_else(|| format!("{FILE} has no file in this line: {line}")))
