@@ -115,7 +115,7 @@ const rowText = (page, text) => page.locator(".grid-body .row", { hasText: text 
 const steps = [];
 const step = (name, run) => steps.push({ name, run });
 
-step("a wrong password is told in words, and the files hold to their budget", async () => {
+step("a wrong password is refused in words, and the files hold to their budget", async () => {
   const context = await browser.newContext();
   const page = await tab(context);
   let bytes = 0;
