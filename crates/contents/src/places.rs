@@ -154,7 +154,7 @@ impl Places {
     /// Puts contents elsewhere from now on.
     ///
     /// # Errors
-    /// [`ContentError::Address`] if the address is none, and what the store reports.
+    /// [`ContentError::Address`] if the address is wrong, and what the store reports.
     pub fn set_options(&self, options: AttachmentOptions) -> Result<()> {
         let current = options.store.as_deref().map(|address| self.define(address)).transpose()?;
         self.keep_bookmark_under(&options)?;
@@ -167,7 +167,7 @@ impl Places {
     /// The place of this store at an address, which is made where there is none.
     ///
     /// # Errors
-    /// [`ContentError::Address`] if the address is none, and what the store reports.
+    /// [`ContentError::Address`] if the address is wrong, and what the store reports.
     pub fn define(&self, address: &str) -> Result<(u32, BucketPart)> {
         scrinium_objects::check_address(address).map_err(|reason| ContentError::Address { reason })?;
         let address = address.trim_end_matches('/').to_owned();

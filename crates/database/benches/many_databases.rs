@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::{Against, Line, folder, median, report, scatter};
-use scrinium_database::{Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, ReadOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use tempfile::TempDir;

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use scrinium_bench::discussion::{design, document};
 use scrinium_bench::scatter;
-use scrinium_database::{Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, ReadOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};

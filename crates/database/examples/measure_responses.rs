@@ -13,9 +13,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use scrinium_database::{
-    Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, RowQuery,
-};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, ReadOptions, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};

@@ -4,12 +4,12 @@
 //! without, `_security` does, as in CouchDB: its administrators are managers, its members editors, and `Readers` and
 //! `Authors` are fields like others.
 
-pub(crate) mod identity;
-pub(crate) mod initial;
-pub(crate) mod list;
-pub(crate) mod readable;
-pub(crate) mod readers;
-pub(crate) mod restriction;
+pub mod identity;
+pub mod initial;
+pub mod list;
+pub mod readable;
+pub mod readers;
+pub mod restriction;
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ struct Names {
 
 /// That of a test.
 #[cfg(test)]
-pub(crate) static SERVER: Access = Access::of_the_server("a test");
+pub static SERVER: Access = Access::of_the_server("a test");
 
 impl Access {
     /// That of the server itself, which may do everything. `work` says what for, as in "routing mail". It is never what
@@ -202,18 +202,18 @@ impl Access {
     }
 
     /// What the person goes by, where not all documents may be read by all readers.
-    pub(crate) fn reader_names(&self) -> Option<&[NameDigest]> {
+    pub fn reader_names(&self) -> Option<&[NameDigest]> {
         Some(&self.limits()?.names.as_ref()?.digests)
     }
 
     /// Whether the person may read all documents, so that none need be looked at for that.
-    pub(crate) fn reads_everything(&self) -> bool {
+    pub fn reads_everything(&self) -> bool {
         self.limits().is_none_or(|limited| limited.level >= Level::Reader && limited.names.is_none())
     }
 
     /// # Errors
     /// [`DatabaseError::Forbidden`] if the person may read nothing here.
-    pub(crate) fn check_reader(&self) -> Result<()> {
+    pub fn check_reader(&self) -> Result<()> {
         if self.level() >= Level::Reader {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl Access {
     /// # Errors
     /// [`DatabaseError::Forbidden`] if the person may write nothing of this id, whatever is there: said before anything
     /// is looked at, so that it tells nothing. `builds` says whether the edit builds on a revision; `None`: it may.
-    pub(crate) fn check_write(&self, id: &str, builds: Option<bool>) -> Result<()> {
+    pub fn check_write(&self, id: &str, builds: Option<bool>) -> Result<()> {
         let Some(limited) = self.limits() else { return Ok(()) };
         check_design(limited, id)?;
         let may_build = builds != Some(false) && limited.level >= Level::Author;
@@ -248,7 +248,7 @@ impl Access {
 
     /// # Errors
     /// [`DatabaseError::Forbidden`] if the person may not make a document of this id.
-    pub(crate) fn check_create(&self, id: &str) -> Result<()> {
+    pub fn check_create(&self, id: &str) -> Result<()> {
         let Some(limited) = self.limits() else { return Ok(()) };
         check_design(limited, id)?;
         let may_create = match limited.level {
@@ -266,12 +266,7 @@ impl Access {
     /// # Errors
     /// [`DatabaseError::Forbidden`] if the person may not put something in the place of this leaf, or delete it. What was
     /// deleted is nobody's: anyone who may make a document may make it again, unless its `Authors` say whose it is.
-    pub(crate) fn check_edit(
-        &self,
-        database: &Database,
-        leaf: &ReadableLeaf<'_>,
-        deletes: bool,
-    ) -> Result<()> {
+    pub fn check_edit(&self, database: &Database, leaf: &ReadableLeaf<'_>, deletes: bool) -> Result<()> {
         let Some(limited) = self.limits() else { return Ok(()) };
         let id = leaf.id();
         check_design(limited, id)?;

@@ -69,7 +69,7 @@ impl Database {
         access: &Access,
     ) -> Result<AttachmentReader> {
         let (attachment, revision) = self.find_attachment(id, name, revision, access)?;
-        let content = self.common.contents.opened(&attachment.digest)?;
+        let content = self.context.contents.opened(&attachment.digest)?;
         Ok(AttachmentReader::new(attachment, revision, content))
     }
 
@@ -86,7 +86,7 @@ impl Database {
         access: &Access,
     ) -> Result<AttachmentReader> {
         let (attachment, revision) = self.find_attachment(id, name, revision, access)?;
-        let content = self.common.contents.held(&attachment.content())?;
+        let content = self.context.contents.held(&attachment.content())?;
         Ok(AttachmentReader::new(attachment, revision, content))
     }
 
@@ -126,13 +126,13 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::TooLarge`], and what the store reports.
     pub fn store_content(&self, bytes: &[u8], content_type: &str) -> Result<Content> {
-        content_of(bytes, content_type, &self.common.contents, &self.common.options())
+        content_of(bytes, content_type, &self.context.contents, &self.context.options())
     }
 
     /// A content that comes bit by bit, for an edit to refer to.
     #[must_use]
     pub fn upload(&self, content_type: &str) -> Upload {
-        Upload::new(&self.common.contents, content_type, self.common.options().attachment_max_bytes)
+        Upload::new(&self.context.contents, content_type, self.context.options().attachment_max_bytes)
     }
 
     /// An attachment of a document, or of one of its leaves by revision, for another document of any database to share:
@@ -148,7 +148,7 @@ impl Database {
         access: &Access,
     ) -> Result<crate::edit::NewAttachment> {
         let (attachment, _) = self.find_attachment(id, name, revision, access)?;
-        let content = self.common.contents.share(&attachment.content())?;
+        let content = self.context.contents.share(&attachment.content())?;
         Ok(crate::edit::NewAttachment {
             // What was stored before names and types were checked is shared as what may be stored now.
             name: fit_attachment_name(&attachment.name).into_owned(),

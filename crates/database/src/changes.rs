@@ -143,7 +143,10 @@ impl Database {
     }
 
     /// The number of the last change in a snapshot.
-    pub(crate) fn last_change(&self, snapshot: &Snapshot) -> Result<u64> {
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn last_change(&self, snapshot: &Snapshot) -> Result<u64> {
         let (from, to) = keys::change_range(self.number());
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Backward);

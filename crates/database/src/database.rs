@@ -1,9 +1,10 @@
 //! One database: its header in memory, and what updates are on their way.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use scrinium_contents::hex;
 use scrinium_document::json::stored_value_of_bytes;
 use scrinium_store::{Batch, Direction, Durability, Family, KeyRange, Snapshot, Store};
@@ -11,13 +12,14 @@ use tokio::sync::watch;
 
 use crate::access::list::AccessList;
 use crate::access::restriction::Restriction;
-use crate::compact::DatabaseSizes;
-use crate::databases::Common;
+use crate::compaction_record::CompactionRecord;
+use crate::context::StoreContext;
 use crate::error::{DatabaseError, Result};
 use crate::header::{Header, UNCOUNTED};
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::properties::Properties;
+use crate::sizes::DatabaseSizes;
 use crate::view::Views;
 use crate::writer::{Writer, kept_for};
 
@@ -26,10 +28,11 @@ pub struct Database {
     number: u32,
     uuid: [u8; 16],
     name: String,
-    pub(crate) common: Arc<Common>,
+    /// What the databases of its store use.
+    pub context: Arc<StoreContext>,
     writer: Mutex<Writer>,
     /// Updates that have begun to read what they change and have not given back the writer's lock.
-    pub(crate) ahead: AtomicUsize,
+    pub ahead: AtomicUsize,
     /// The last change that a reader finds.
     visible: watch::Sender<u64>,
     security: RwLock<Option<Arc<serde_json::Value>>>,
@@ -76,17 +79,21 @@ pub struct DatabaseInfo {
 }
 
 impl Database {
-    pub(crate) fn load(common: &Arc<Common>, number: u32) -> Result<Self> {
+    /// The database of this number, as its store has it.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn load(context: &Arc<StoreContext>, number: u32) -> Result<Self> {
         // Read before the header: a write that fails in between is noticed by the first update.
-        let failures = common.store.failures();
-        let header = read_header(&common.store, number)?;
-        let properties = Properties::read(&common.store, number, &header.name)?;
-        let restriction = Restriction::read(&common.store, number)?;
+        let failures = context.store.failures();
+        let header = read_header(&context.store, number)?;
+        let properties = Properties::read(&context.store, number, &header.name)?;
+        let restriction = Restriction::read(&context.store, number)?;
         Ok(Self {
             number,
             uuid: header.uuid,
             name: header.name.clone(),
-            common: Arc::clone(common),
+            context: Arc::clone(context),
             visible: watch::Sender::new(header.change_number),
             revision_limit: AtomicU64::new(header.revision_limit),
             writer: Mutex::new(Writer::new(header, failures)),
@@ -114,25 +121,31 @@ impl Database {
         self.number
     }
 
-    pub(crate) const fn uuid(&self) -> [u8; 16] {
+    /// What tells it from an earlier one of the same name.
+    pub const fn uuid(&self) -> [u8; 16] {
         self.uuid
     }
 
-    pub(crate) fn store(&self) -> &Store {
-        &self.common.store
+    /// The store that it lies in.
+    pub fn store(&self) -> &Store {
+        &self.context.store
     }
 
     /// Milliseconds since 1970, by the clock of the store.
-    pub(crate) fn now_ms(&self) -> u64 {
+    pub fn now_ms(&self) -> u64 {
         self.store().clock().now_ms()
     }
 
-    pub(crate) fn check_there(&self) -> Result<()> {
+    /// Whether it was not dropped.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if it was.
+    pub fn check_there(&self) -> Result<()> {
         if self.dropped.load(Ordering::Acquire) { Err(DatabaseError::no_database()) } else { Ok(()) }
     }
 
     /// Keeps the database where it is until the answer is dropped; or the same database on the volume that it was moved to.
-    pub(crate) fn stay(&self) -> std::result::Result<RwLockReadGuard<'_, Option<Arc<Self>>>, Arc<Self>> {
+    pub fn stay(&self) -> std::result::Result<RwLockReadGuard<'_, Option<Arc<Self>>>, Arc<Self>> {
         let moved = self.moved.read();
         match moved.as_ref() {
             None => Ok(moved),
@@ -148,12 +161,12 @@ impl Database {
     }
 
     /// Makes those who wait for changes look again.
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         self.visible.send_modify(|_| {});
     }
 
     /// The writer's lock, whatever is on its way.
-    pub(crate) fn hold_writer(&self) -> MutexGuard<'_, Writer> {
+    pub fn hold_writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock()
     }
 
@@ -178,8 +191,21 @@ impl Database {
         })
     }
 
+    /// What the last compaction left behind.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn compaction_record(&self) -> Result<CompactionRecord> {
+        let stored = self.store().get(Family::Meta, &keys::compaction(self.number()))?;
+        let damaged = || DatabaseError::damaged("record of the last compaction", self.name());
+        stored.map_or_else(
+            || Ok(CompactionRecord::default()),
+            |stored| CompactionRecord::decode(&stored).ok_or_else(damaged),
+        )
+    }
+
     /// What is counted of the database, up to a change that is visible.
-    pub(crate) fn header(&self) -> Result<Header> {
+    pub fn header(&self) -> Result<Header> {
         self.check_there()?;
         let visible = self.visible_change_number();
         let mut header = read_header(self.store(), self.number)?;
@@ -222,7 +248,7 @@ impl Database {
 
     /// The writer, after what is visible was taken from its list and a failed write was noticed; `others` is how
     /// many other updates are on their way.
-    pub(crate) fn lock_writer(&self, others: usize) -> Result<MutexGuard<'_, Writer>> {
+    pub fn lock_writer(&self, others: usize) -> Result<MutexGuard<'_, Writer>> {
         let mut writer = self.writer.lock();
         self.check_there()?;
         if self.left.load(Ordering::Acquire) {
@@ -244,7 +270,7 @@ impl Database {
     /// Puts a batch that was made under the writer's lock into the log, or, if the database is not logged, past it
     /// into its files. `done` is called once it is
     /// durable and visible, or has failed.
-    pub(crate) fn submit(
+    pub fn submit(
         self: &Arc<Self>,
         writer: &Writer,
         batch: Batch,
@@ -277,7 +303,7 @@ impl Database {
     }
 
     /// Stores `batch`, after which the database is no more.
-    pub(crate) fn drop_with(&self, batch: Batch) -> Result<()> {
+    pub fn drop_with(&self, batch: Batch) -> Result<()> {
         let writer = self.writer.lock();
         self.check_there()?;
         // Behind the updates that still wait, or they would bring back what is removed.
@@ -360,19 +386,50 @@ impl Database {
         Ok(())
     }
 
+    /// The volume that it lies on.
+    #[must_use]
+    pub fn volume(&self) -> &str {
+        &self.context.volume
+    }
+
+    /// The folder of its store.
+    #[must_use]
+    pub fn store_dir(&self) -> &Path {
+        self.store().dir()
+    }
+
+    /// From now on nothing is written here: the database was moved, or nobody knows whether it was.
+    pub fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+    }
+
+    /// Keeps writers away, wherever the database is; the answer says where it is from now on.
+    pub fn hold_place(&self) -> RwLockWriteGuard<'_, Option<Arc<Self>>> {
+        self.moved.write()
+    }
+
+    /// What is known of design documents holds no more.
+    pub fn designs_changed(&self) {
+        self.views.design_changed();
+    }
+
     /// How many revisions a branch keeps.
-    pub(crate) fn revision_limit(&self) -> u64 {
+    pub fn revision_limit(&self) -> u64 {
         self.revision_limit.load(Ordering::Acquire)
     }
 }
 
 /// About how many bytes of files some families have of a database.
-pub(crate) fn size_in(store: &Store, number: u32, families: [Family; 3]) -> u64 {
+pub fn size_in(store: &Store, number: u32, families: [Family; 3]) -> u64 {
     let (from, to) = keys::database_range(number);
     families.iter().map(|family| store.admin().size_of(*family, &from, &to)).sum()
 }
 
-pub(crate) fn read_header(store: &Store, number: u32) -> Result<Header> {
+/// The header of a database.
+///
+/// # Errors
+/// [`DatabaseError::NotFound`], and what the store reports.
+pub fn read_header(store: &Store, number: u32) -> Result<Header> {
     let stored = store.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
     let header = Header::decode(&stored).ok_or_else(|| header_damaged(number))?;
     if header.design_count == UNCOUNTED {
@@ -382,7 +439,7 @@ pub(crate) fn read_header(store: &Store, number: u32) -> Result<Header> {
 }
 
 /// The header as of a snapshot.
-pub(crate) fn header_at(snapshot: &Snapshot, number: u32) -> Result<Header> {
+pub fn header_at(snapshot: &Snapshot, number: u32) -> Result<Header> {
     let stored = snapshot.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
     let mut header = Header::decode(&stored).ok_or_else(|| header_damaged(number))?;
     if header.design_count == UNCOUNTED {

@@ -16,8 +16,8 @@ use scrinium_document::{
 
 use crate::access::Access;
 use crate::access::readers::check_names;
+use crate::context::DatabaseOptions;
 use crate::database::Database;
-use crate::databases::DatabaseOptions;
 use crate::error::{DatabaseError, Result};
 use crate::folder::FolderChange;
 use crate::guard::{ClearSecret, Guard, Guarded, Secret, Submission};
@@ -153,7 +153,7 @@ impl Edit {
     pub(crate) fn parse(self, mode: EditMode, database: &Database) -> Result<ParsedEdit> {
         let mut parsed = ParsedDocument::default();
         if !self.attachments_only {
-            parsed = parse_document(&self.json, &limits(&database.common.options()))?;
+            parsed = parse_document(&self.json, &limits(&database.context.options()))?;
             if mode == EditMode::Replicated {
                 let id = self.id.as_deref().or(parsed.id.as_deref()).unwrap_or_default();
                 let is_named = self.revision.is_some() || !parsed.path().is_empty();
@@ -190,10 +190,10 @@ impl ParsedEdit {
     ) -> Result<Prepared> {
         let Self { mut edit, mut parsed } = self;
         for attachment in &mut edit.attachments {
-            database.common.contents.own(&mut attachment.content)?;
+            database.context.contents.own(&mut attachment.content)?;
         }
         for (_, content) in &mut edit.taken_out {
-            database.common.contents.own(content)?;
+            database.context.contents.own(content)?;
         }
         if let Some(person) = &edit.read_by {
             check_person(person)?;
@@ -202,8 +202,8 @@ impl ParsedEdit {
         if edit.attachments_only {
             return edit.prepare_attachments_only(given, (database, access));
         }
-        let contents = &database.common.contents;
-        let options = &database.common.options();
+        let contents = &database.context.contents;
+        let options = &database.context.options();
         edit.ask_guard(&mut parsed, mode, (database, access))?;
         let beside = Beside {
             folders: edit.folders,
@@ -265,7 +265,7 @@ impl Edit {
         mode: EditMode,
         (database, access): (&Database, &Access),
     ) -> Result<()> {
-        if let Some(guard) = database.common.guard(database.name()) {
+        if let Some(guard) = database.context.guard(database.name()) {
             let id = self.id.as_deref().or(parsed.id.as_deref());
             let named = (self.revision.clone(), id);
             let mut submission = submission((database, access, mode), named, &self.json)?;
@@ -278,7 +278,7 @@ impl Edit {
             if !matches!(secret, Secret::Keep) {
                 self.secret = secret;
             }
-            *parsed = parse_document(&self.json, &limits(&database.common.options()))?;
+            *parsed = parse_document(&self.json, &limits(&database.context.options()))?;
         }
         Ok(())
     }
@@ -390,7 +390,7 @@ impl Database {
     /// edit is refused anyhow, which [`update`](Self::update) tells.
     #[must_use]
     pub fn clear_secret(&self, edit: &Edit, mode: EditMode, access: &Access) -> Option<ClearSecret> {
-        let guard = self.common.guard(self.name()).filter(|_| !edit.attachments_only)?;
+        let guard = self.context.guard(self.name()).filter(|_| !edit.attachments_only)?;
         let named = (edit.revision.clone(), edit.id.as_deref());
         let submission = submission((self, access, mode), named, &edit.json).ok()?;
         let text = guard.clear_secret(&submission).ok().flatten()?;
@@ -428,7 +428,7 @@ pub(crate) const fn access_for_guards() -> Access {
 
 /// An edit of attachments alone takes a document over as it stands, which the one who edits must be allowed to write.
 fn check_as_it_stands(database: &Database, id: &str, revision: Option<&str>, access: &Access) -> Result<()> {
-    let Some(guard) = database.common.guard(database.name()) else { return Ok(()) };
+    let Some(guard) = database.context.guard(database.name()) else { return Ok(()) };
     let options = ReadOptions { revision: revision.map(str::to_owned), ..ReadOptions::default() };
     let found = match database.read(id, &options, &access_for_guards()) {
         Ok(found) => found.json,
@@ -448,7 +448,7 @@ fn check_design(json: &[u8], mode: EditMode, database: &Database) -> Result<()> 
             "A design document may hold at most {DESIGN_VALUES_MAX} values; keep data in other documents"
         )));
     }
-    let (pool, owner) = (&database.common.wide.scripts, database.uuid());
+    let (pool, owner) = (&database.context.server.scripts, database.uuid());
     let design =
         stored_value_of_bytes(json).ok_or_else(|| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
     match mode {

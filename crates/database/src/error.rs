@@ -167,7 +167,7 @@ pub enum DatabaseError {
 
 impl DatabaseError {
     /// Whether something that is stored cannot be read, so that what does not need it continues without it.
-    pub(crate) fn is_unreadable(&self) -> bool {
+    pub fn is_unreadable(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. })
     }
 
@@ -178,7 +178,7 @@ impl DatabaseError {
     }
 
     /// Whether it is the server that could not do it, and nothing is wrong with what was asked for.
-    pub(crate) fn is_of_the_server(&self) -> bool {
+    pub fn is_of_the_server(&self) -> bool {
         match self {
             Self::Full { .. }
             | Self::Busy { .. }
@@ -200,24 +200,33 @@ impl DatabaseError {
         }
     }
 
-    pub(crate) fn missing() -> Self {
+    /// A document that is not there.
+    #[must_use]
+    pub fn missing() -> Self {
         Self::NotFound { reason: "missing".to_owned() }
     }
 
-    pub(crate) fn deleted() -> Self {
+    /// A document of which a tombstone is left.
+    #[must_use]
+    pub fn deleted() -> Self {
         Self::NotFound { reason: "deleted".to_owned() }
     }
 
-    pub(crate) fn no_database() -> Self {
+    /// A database that is not there.
+    #[must_use]
+    pub fn no_database() -> Self {
         Self::NotFound { reason: "Database does not exist.".to_owned() }
     }
 
-    pub(crate) fn bad_request(reason: impl Into<String>) -> Self {
+    /// A request that is wrong.
+    #[must_use]
+    pub fn bad_request(reason: impl Into<String>) -> Self {
         Self::Invalid { input: InvalidInput::Request, reason: reason.into() }
     }
 
     /// A stored record that cannot be decoded.
-    pub(crate) fn damaged(what: &str, key: &str) -> Self {
+    #[must_use]
+    pub fn damaged(what: &str, key: &str) -> Self {
         Self::Damaged { what: what.to_owned(), key: key.to_owned() }
     }
 

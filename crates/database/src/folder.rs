@@ -8,10 +8,12 @@
 //! A change of what is in a folder has a number of its own among the database's changes. The feed of documents'
 //! changes does not show it.
 
-pub(crate) mod members;
-pub(crate) mod name;
-pub(crate) mod purge;
-pub(crate) mod record;
+#![allow(missing_docs, reason = "the names say it")]
+
+pub mod members;
+pub mod name;
+pub mod purge;
+pub mod record;
 
 use std::sync::{Arc, LazyLock};
 
@@ -30,7 +32,7 @@ use crate::writer::Foreseen;
 use record::{FolderRecord, FolderState, ReadCounts};
 
 /// A database has at most this many folders.
-pub(crate) const MAX_FOLDERS: usize = 1000;
+pub const MAX_FOLDERS: usize = 1000;
 
 /// The columns of a folder may be this many bytes of JSON.
 const MAX_COLUMNS_BYTES: usize = 64 << 10;
@@ -77,7 +79,7 @@ pub enum FolderChange {
 
 impl FolderChange {
     /// The folders that must be there.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
             Self::Make { .. } => (None, None),
             Self::Add { folder } | Self::Remove { folder } => (Some(folder), None),
@@ -131,11 +133,7 @@ impl Database {
         self.folders_at(&snapshot, counts.as_ref())
     }
 
-    pub(crate) fn folders_at(
-        &self,
-        snapshot: &Snapshot,
-        counts: Option<&ReadCounts>,
-    ) -> Result<Vec<FolderInfo>> {
+    pub fn folders_at(&self, snapshot: &Snapshot, counts: Option<&ReadCounts>) -> Result<Vec<FolderInfo>> {
         let from = keys::folder(self.number(), "");
         let to = keys::successor(&from);
         let range = KeyRange { from: &from, to: Some(&to) };
@@ -239,18 +237,18 @@ impl Database {
     }
 }
 
-pub(crate) fn missing_folder(name: &str) -> DatabaseError {
+pub fn missing_folder(name: &str) -> DatabaseError {
     DatabaseError::NotFound { reason: format!("There is no folder `{name}`.") }
 }
 
 /// The record of a folder that must be there.
-pub(crate) fn record_at(snapshot: &Snapshot, database: u32, name: &str) -> Result<FolderRecord> {
+pub fn record_at(snapshot: &Snapshot, database: u32, name: &str) -> Result<FolderRecord> {
     let stored = snapshot.get(Family::Point, &keys::folder(database, &name::folded(name)))?;
     let stored = stored.ok_or_else(|| missing_folder(name))?;
     FolderRecord::decode(&stored).ok_or_else(|| DatabaseError::damaged("folder", name))
 }
 
-pub(crate) fn state_at(snapshot: &Snapshot, database: u32, folder: &FolderRecord) -> Result<FolderState> {
+pub fn state_at(snapshot: &Snapshot, database: u32, folder: &FolderRecord) -> Result<FolderState> {
     let stored = snapshot.get(Family::Point, &keys::folder_state(database, folder.number))?;
     stored
         .and_then(|stored| FolderState::decode(&stored))
@@ -277,7 +275,7 @@ fn info(
     })
 }
 
-pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
+pub fn columns_of(record: &FolderRecord) -> Result<Value> {
     stored_value(&record.columns).ok_or_else(|| DatabaseError::damaged("columns of the folder", &record.name))
 }
 
@@ -285,7 +283,7 @@ pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
 ///
 /// # Errors
 /// `compilation_error`, with the formula's line and column.
-pub(crate) fn columns_text(name: &str, columns: Option<&Value>) -> Result<String> {
+pub fn columns_text(name: &str, columns: Option<&Value>) -> Result<String> {
     let columns = columns.unwrap_or(&USUAL_COLUMNS);
     let definition = design::of_folder(name, 0, columns)?;
     if !definition.keys.resorts.is_empty() {

@@ -1,5 +1,7 @@
 //! What is known of a document next to its content: its revisions and its place in the change feed.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::{Revision, RevisionTree};
 
@@ -19,21 +21,21 @@ const SEVERAL_LEAVES: u8 = 2;
 
 /// What is known of a document next to its content.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Head {
-    pub(crate) change_number: u64,
-    pub(crate) created_ms: u64,
+pub struct Head {
+    pub change_number: u64,
+    pub created_ms: u64,
     /// Bytes of all leaves, as [`crate::header::Header::external_bytes`] counts them.
-    pub(crate) external_bytes: u64,
+    pub external_bytes: u64,
     /// The contents that the leaves refer to, sorted, each once.
-    pub(crate) contents: Vec<Digest>,
-    pub(crate) tree: RevisionTree,
+    pub contents: Vec<Digest>,
+    pub tree: RevisionTree,
     /// Bytes of the document's keys and records before compression: this one, those of its leaves, and its change.
-    pub(crate) stored_bytes: u64,
+    pub stored_bytes: u64,
 }
 
 impl Head {
     /// The record, after the bytes of it and of the document's other records have been counted.
-    pub(crate) fn encode_counting(&mut self, others_bytes: u64) -> Vec<u8> {
+    pub fn encode_counting(&mut self, others_bytes: u64) -> Vec<u8> {
         let mut out = self.encode();
         self.stored_bytes = others_bytes.saturating_add(out.len() as u64);
         let stored = u32::try_from(self.stored_bytes).unwrap_or(u32::MAX).to_be_bytes();
@@ -43,7 +45,7 @@ impl Head {
         out
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.contents.len() * 32);
         out.push(HEAD_VERSION);
         out.extend_from_slice(&u32::try_from(self.stored_bytes).unwrap_or(u32::MAX).to_be_bytes());
@@ -59,14 +61,14 @@ impl Head {
     }
 
     /// The number of the document's last change alone.
-    pub(crate) fn decode_change_number(bytes: &[u8]) -> Option<u64> {
+    pub fn decode_change_number(bytes: &[u8]) -> Option<u64> {
         let mut input = Input::new(bytes);
         begin(&mut input)?;
         input.number()
     }
 
     /// `None`: damaged, or of a version that is not known.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         let stored_bytes = begin(&mut input)?;
         let change_number = input.number()?;
@@ -96,16 +98,16 @@ fn begin(input: &mut Input<'_>) -> Option<Option<u32>> {
 
 /// An entry of the change feed.
 #[derive(Clone, Debug)]
-pub(crate) struct ChangeRecord {
-    pub(crate) id: String,
-    pub(crate) winner: Revision,
-    pub(crate) deleted: bool,
+pub struct ChangeRecord {
+    pub id: String,
+    pub winner: Revision,
+    pub deleted: bool,
     /// There are leaves next to the winner; the head has them.
-    pub(crate) several_leaves: bool,
+    pub several_leaves: bool,
 }
 
 impl ChangeRecord {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(48 + self.id.len());
         out.push(VERSION);
         let deleted = if self.deleted { DELETED } else { 0 };
@@ -117,7 +119,7 @@ impl ChangeRecord {
     }
 
     /// `None`: damaged, or of a version that is not known.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         if input.byte()? != VERSION {
             return None;

@@ -1,5 +1,7 @@
 //! What is known of a database as a whole; written with every batch that changes it.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use scrinium_contents::wire::{Input, put_bytes, put_number};
 
 const VERSION: u8 = 3;
@@ -11,53 +13,53 @@ const VERSION_WITHOUT_STORED_BYTES: u8 = 2;
 const VERSION_WITHOUT_FOLDERS: u8 = 1;
 
 /// Stands for a number of design documents that is not known.
-pub(crate) const UNCOUNTED: u64 = u64::MAX;
+pub const UNCOUNTED: u64 = u64::MAX;
 
 /// About what a document's records take next to its content, where that was not counted.
-pub(crate) const RECORD_BYTES: u64 = 200;
+pub const RECORD_BYTES: u64 = 200;
 
 /// About what the records of one membership, and those of one mark, take.
 const MEMBERSHIP_BYTES: u64 = 170;
 const MARK_BYTES: u64 = 120;
 
 /// How many revisions a branch keeps, as in CouchDB.
-pub(crate) const DEFAULT_REVISION_LIMIT: u64 = 1000;
+pub const DEFAULT_REVISION_LIMIT: u64 = 1000;
 
 /// What is known of a database as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) name: String,
-    pub(crate) uuid: [u8; 16],
-    pub(crate) created_ms: u64,
+pub struct Header {
+    pub name: String,
+    pub uuid: [u8; 16],
+    pub created_ms: u64,
     /// The number of the last change; 0 before the first.
-    pub(crate) change_number: u64,
-    pub(crate) document_count: u64,
-    pub(crate) deleted_count: u64,
+    pub change_number: u64,
+    pub document_count: u64,
+    pub deleted_count: u64,
     /// Bytes of all leaves' fields and attachments, before compression and sharing.
-    pub(crate) external_bytes: u64,
-    pub(crate) revision_limit: u64,
+    pub external_bytes: u64,
+    pub revision_limit: u64,
     /// Design documents that are there; [`UNCOUNTED`] as read from version 1.
-    pub(crate) design_count: u64,
+    pub design_count: u64,
     /// The number of the last folder that was made; none ever gets it again.
-    pub(crate) last_folder: u64,
+    pub last_folder: u64,
     /// The last folder's `uid_validity`; the next one's is higher.
-    pub(crate) last_uid_validity: u64,
+    pub last_uid_validity: u64,
     /// Documents in folders, one that is in two counted twice.
-    pub(crate) membership_count: u64,
+    pub membership_count: u64,
     /// Marks of all persons, those that say unread included.
-    pub(crate) mark_count: u64,
+    pub mark_count: u64,
     /// Keys and records of all documents, before compression; see [`crate::head::Head::stored_bytes`].
-    pub(crate) stored_bytes: u64,
+    pub stored_bytes: u64,
 }
 
 impl Header {
     /// About how many records the database has.
-    pub(crate) const fn records(&self) -> u64 {
+    pub const fn records(&self) -> u64 {
         3 * (self.document_count + self.deleted_count) + 3 * self.membership_count + 2 * self.mark_count
     }
 
     /// The header of a database that is made now.
-    pub(crate) fn new(name: &str, uuid: [u8; 16], created_ms: u64) -> Self {
+    pub fn new(name: &str, uuid: [u8; 16], created_ms: u64) -> Self {
         Self {
             name: name.to_owned(),
             uuid,
@@ -77,16 +79,16 @@ impl Header {
     }
 
     /// Documents that are there and can be read or unread: all but design documents.
-    pub(crate) const fn readable_count(&self) -> u64 {
+    pub const fn readable_count(&self) -> u64 {
         self.document_count.saturating_sub(self.design_count)
     }
 
     /// Keys and records of everything that is there, before compression.
-    pub(crate) const fn live_bytes(&self) -> u64 {
+    pub const fn live_bytes(&self) -> u64 {
         self.stored_bytes + self.membership_count * MEMBERSHIP_BYTES + self.mark_count * MARK_BYTES
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.name.len());
         out.push(VERSION);
         put_bytes(&mut out, self.name.as_bytes());
@@ -111,7 +113,7 @@ impl Header {
     }
 
     /// `None`: not a header of a version that is known.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         let version = input.byte()?;
         if !(VERSION_WITHOUT_FOLDERS..=VERSION).contains(&version) {

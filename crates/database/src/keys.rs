@@ -13,7 +13,7 @@
 //! | Meta | `15` upload | an upload that no document refers to yet |
 //! | Meta | `16` number | `_security`, as JSON |
 //! | Meta | `18` number | [`crate::access::list::AccessList`], as JSON |
-//! | Meta | `19` number | [`crate::compact::record::CompactionRecord`] |
+//! | Meta | `19` number | [`crate::compaction_record::CompactionRecord`] |
 //! | Meta | `1a` number | [`crate::properties::Properties`], as JSON; absent where nothing was set |
 //! | Meta | `1b` number | nothing, ever: deleting it is a commit that changes nothing |
 //! | Meta | `1c` name | identity of the store that is the volume of this name; in the first store |
@@ -46,138 +46,138 @@
 //! | Churn | number `s` change number | [`crate::head::ChangeRecord`] |
 //! | Churn | number `f` folder change number | [`crate::folder::record::MemberChange`] |
 //! | Churn | number `p` length person change number | [`crate::folder::record::MarkChange`] |
-//! | Churn | number `x` purge number | a document that was purged, [`crate::compact::record::PurgedDocument`] |
+//! | Churn | number `x` purge number | a document that was purged, [`crate::compaction_record::PurgedDocument`] |
 //! | Blob | `c` digest | [`scrinium_contents::record`] |
 //! | Blob | `u` upload chunk | a piece of a large content |
+
+#![allow(missing_docs, reason = "the names say it")]
 
 use scrinium_document::Revision;
 use scrinium_store::Family;
 
-pub(crate) use scrinium_contents::keys::*;
+pub use scrinium_contents::keys::*;
 
 /// The families that documents, folders and marks lie in.
-pub(crate) const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
+pub const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
 
 /// The families of what is derived from them.
-pub(crate) const DERIVED_FAMILIES: [Family; 3] =
-    [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
+pub const DERIVED_FAMILIES: [Family; 3] = [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
 /// What a database may have in [`Family::Meta`] next to its header.
-pub(crate) const APART: [fn(u32) -> Vec<u8>; 5] =
-    [security, access_list, compaction, properties, restriction];
+pub const APART: [fn(u32) -> Vec<u8>; 5] = [security, access_list, compaction, properties, restriction];
 
-pub(crate) fn database_by_name(name: &str) -> Vec<u8> {
+pub fn database_by_name(name: &str) -> Vec<u8> {
     meta(0x10, name.as_bytes())
 }
 
 /// The name in a key of [`database_by_name`].
-pub(crate) fn name_of(key: &[u8]) -> Option<&str> {
+pub fn name_of(key: &[u8]) -> Option<&str> {
     key.split_first().and_then(|(_, name)| std::str::from_utf8(name).ok())
 }
 
-pub(crate) const NEXT_NUMBER: &[u8] = &[0x12];
+pub const NEXT_NUMBER: &[u8] = &[0x12];
 
-pub(crate) fn dropped(number: u32) -> Vec<u8> {
+pub fn dropped(number: u32) -> Vec<u8> {
     meta(0x13, &number.to_be_bytes())
 }
 
 /// All keys of [`dropped`].
-pub(crate) const DROPPED_RANGE: (&[u8], &[u8]) = (&[0x13], &[0x14]);
+pub const DROPPED_RANGE: (&[u8], &[u8]) = (&[0x13], &[0x14]);
 
-pub(crate) const SERVER_UUID: &[u8] = &[0x14];
+pub const SERVER_UUID: &[u8] = &[0x14];
 
-pub(crate) fn security(number: u32) -> Vec<u8> {
+pub fn security(number: u32) -> Vec<u8> {
     meta(0x16, &number.to_be_bytes())
 }
 
-pub(crate) fn access_list(number: u32) -> Vec<u8> {
+pub fn access_list(number: u32) -> Vec<u8> {
     meta(0x18, &number.to_be_bytes())
 }
 
-pub(crate) fn restriction(number: u32) -> Vec<u8> {
+pub fn restriction(number: u32) -> Vec<u8> {
     meta(0x1f, &number.to_be_bytes())
 }
 
-pub(crate) fn compaction(number: u32) -> Vec<u8> {
+pub fn compaction(number: u32) -> Vec<u8> {
     meta(0x19, &number.to_be_bytes())
 }
 
 /// A document that was purged, counted from 1.
-pub(crate) fn purged(number: u32, purge_number: u64) -> Vec<u8> {
+pub fn purged(number: u32, purge_number: u64) -> Vec<u8> {
     with_number(number, b'x', &purge_number.to_be_bytes())
 }
 
 /// All keys of [`purged`], in order.
-pub(crate) fn purged_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn purged_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'x', &[]), with_number(number, b'x' + 1, &[]))
 }
 
 /// What only the server may see of a document.
-pub(crate) fn secret(number: u32, id: &str) -> Vec<u8> {
+pub fn secret(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'S', id.as_bytes())
 }
 
 /// The folders of a database.
-pub(crate) fn folder_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn folder_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'F', &[]), with_number(number, b'F' + 1, &[]))
 }
 
-pub(crate) fn properties(number: u32) -> Vec<u8> {
+pub fn properties(number: u32) -> Vec<u8> {
     meta(0x1a, &number.to_be_bytes())
 }
 
 /// A key that is never there.
-pub(crate) fn nothing(number: u32) -> Vec<u8> {
+pub fn nothing(number: u32) -> Vec<u8> {
     meta(0x1b, &number.to_be_bytes())
 }
 
-pub(crate) fn volume(name: &str) -> Vec<u8> {
+pub fn volume(name: &str) -> Vec<u8> {
     meta(0x1c, name.as_bytes())
 }
 
-pub(crate) const OWN_VOLUME: &[u8] = &[0x1d];
+pub const OWN_VOLUME: &[u8] = &[0x1d];
 
-pub(crate) const PAIRED: &[u8] = &[0x1e];
+pub const PAIRED: &[u8] = &[0x1e];
 
 /// A step of an upgrade that was done.
-pub(crate) fn step_done(step: &str) -> Vec<u8> {
+pub fn step_done(step: &str) -> Vec<u8> {
     meta(0x24, step.as_bytes())
 }
 
 /// All keys that begin with the number of a database, in any family but Meta.
-pub(crate) fn database_range(number: u32) -> ([u8; 4], [u8; 4]) {
+pub fn database_range(number: u32) -> ([u8; 4], [u8; 4]) {
     (number.to_be_bytes(), number.saturating_add(1).to_be_bytes())
 }
 
-pub(crate) fn head(number: u32, id: &str) -> Vec<u8> {
+pub fn head(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'h', id.as_bytes())
 }
 
 /// All heads of a database, in the order of the ids.
-pub(crate) fn head_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn head_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'h', &[]), with_number(number, b'h' + 1, &[]))
 }
 
-pub(crate) fn local(number: u32, id: &str) -> Vec<u8> {
+pub fn local(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'l', id.as_bytes())
 }
 
-pub(crate) fn local_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn local_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'l', &[]), with_number(number, b'l' + 1, &[]))
 }
 
 /// What the `_local` documents of one person begin with; their ids follow.
-pub(crate) fn own_locals(number: u32, person: &str) -> Vec<u8> {
+pub fn own_locals(number: u32, person: &str) -> Vec<u8> {
     with_number(number, b'L', &with_length(person, &[]))
 }
 
 /// Those of all persons.
-pub(crate) fn own_locals_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn own_locals_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'L', &[]), with_number(number, b'L' + 1, &[]))
 }
 
 /// The id in a key of [`local`], or in one that begins as [`own_locals`].
-pub(crate) fn local_id_of(key: &[u8]) -> Option<&str> {
+pub fn local_id_of(key: &[u8]) -> Option<&str> {
     let rest = key.get(5..)?;
     let id = match key.get(4)? {
         b'L' => {
@@ -190,25 +190,25 @@ pub(crate) fn local_id_of(key: &[u8]) -> Option<&str> {
 }
 
 /// When a `_local` document of all was written.
-pub(crate) fn local_written(number: u32, id: &str) -> Vec<u8> {
+pub fn local_written(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'w', id.as_bytes())
 }
 
 /// The progress of a task of the server.
-pub(crate) fn task_state(number: u32, task: &str) -> Vec<u8> {
+pub fn task_state(number: u32, task: &str) -> Vec<u8> {
     with_number(number, b't', task.as_bytes())
 }
 
 /// The id at the end of a key of [`head`], [`local`] or [`winner`].
-pub(crate) fn id_of(key: &[u8]) -> Option<&str> {
+pub fn id_of(key: &[u8]) -> Option<&str> {
     key.get(5..).and_then(|id| std::str::from_utf8(id).ok())
 }
 
-pub(crate) fn winner(number: u32, id: &str) -> Vec<u8> {
+pub fn winner(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'b', id.as_bytes())
 }
 
-pub(crate) fn winner_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn winner_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'b', &[]), with_number(number, b'b' + 1, &[]))
 }
 
@@ -221,69 +221,69 @@ fn with_length(text: &str, follows: &[u8]) -> Vec<u8> {
     rest
 }
 
-pub(crate) fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
+pub fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
     with_number(number, b'c', &with_length(id, revision.to_string().as_bytes()))
 }
 
-pub(crate) fn loser_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn loser_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'c', &[]), with_number(number, b'c' + 1, &[]))
 }
 
 /// What the losing leaves of a document begin with.
-pub(crate) fn losers(number: u32, id: &str) -> Vec<u8> {
+pub fn losers(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'c', &with_length(id, &[]))
 }
 
-pub(crate) fn change(number: u32, change_number: u64) -> Vec<u8> {
+pub fn change(number: u32, change_number: u64) -> Vec<u8> {
     with_number(number, b's', &change_number.to_be_bytes())
 }
 
 /// All changes of a database, in order.
-pub(crate) fn change_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+pub fn change_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b's', &[]), with_number(number, b's' + 1, &[]))
 }
 
 /// The change number at the end of a key of [`change`], [`member_change`] or [`mark_change`].
-pub(crate) fn change_number_of(key: &[u8]) -> Option<u64> {
+pub fn change_number_of(key: &[u8]) -> Option<u64> {
     key.last_chunk().copied().map(u64::from_be_bytes)
 }
 
-pub(crate) fn folder(number: u32, folded_name: &str) -> Vec<u8> {
+pub fn folder(number: u32, folded_name: &str) -> Vec<u8> {
     with_number(number, b'F', folded_name.as_bytes())
 }
 
-pub(crate) fn folder_state(number: u32, folder: u32) -> Vec<u8> {
+pub fn folder_state(number: u32, folder: u32) -> Vec<u8> {
     with_number(number, b'G', &folder.to_be_bytes())
 }
 
-pub(crate) fn dropped_folder(number: u32, folder: u32) -> Vec<u8> {
+pub fn dropped_folder(number: u32, folder: u32) -> Vec<u8> {
     meta(0x17, &[number.to_be_bytes(), folder.to_be_bytes()].concat())
 }
 
 /// All keys of [`dropped_folder`].
-pub(crate) const DROPPED_FOLDER_RANGE: (&[u8], &[u8]) = (&[0x17], &[0x18]);
+pub const DROPPED_FOLDER_RANGE: (&[u8], &[u8]) = (&[0x17], &[0x18]);
 
 /// The numbers of the database and the folder in a key of [`dropped_folder`].
-pub(crate) fn dropped_folder_of(key: &[u8]) -> Option<(u32, u32)> {
+pub fn dropped_folder_of(key: &[u8]) -> Option<(u32, u32)> {
     let number = key.get(1..5)?.try_into().ok()?;
     Some((u32::from_be_bytes(number), folder_of(key)?))
 }
 
-pub(crate) fn membership(number: u32, id: &str, folder: u32) -> Vec<u8> {
+pub fn membership(number: u32, id: &str, folder: u32) -> Vec<u8> {
     with_number(number, b'm', &with_length(id, &folder.to_be_bytes()))
 }
 
 /// What the memberships of a document begin with.
-pub(crate) fn memberships(number: u32, id: &str) -> Vec<u8> {
+pub fn memberships(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'm', &with_length(id, &[]))
 }
 
 /// The folder at the end of a key of [`membership`].
-pub(crate) fn folder_of(key: &[u8]) -> Option<u32> {
+pub fn folder_of(key: &[u8]) -> Option<u32> {
     key.last_chunk().copied().map(u32::from_be_bytes)
 }
 
-pub(crate) fn member(number: u32, folder: u32, uid: u64) -> Vec<u8> {
+pub fn member(number: u32, folder: u32, uid: u64) -> Vec<u8> {
     let mut rest = [0; 12];
     let (first, last) = rest.split_at_mut(4);
     first.copy_from_slice(&folder.to_be_bytes());
@@ -292,16 +292,16 @@ pub(crate) fn member(number: u32, folder: u32, uid: u64) -> Vec<u8> {
 }
 
 /// What the keys of [`member`] of a folder begin with.
-pub(crate) fn members(number: u32, folder: u32) -> Vec<u8> {
+pub fn members(number: u32, folder: u32) -> Vec<u8> {
     with_number(number, b'u', &folder.to_be_bytes())
 }
 
 /// The uid at the end of a key of [`member`].
-pub(crate) fn uid_of(key: &[u8]) -> Option<u64> {
+pub fn uid_of(key: &[u8]) -> Option<u64> {
     key.last_chunk().copied().map(u64::from_be_bytes)
 }
 
-pub(crate) fn member_change(number: u32, folder: u32, change_number: u64) -> Vec<u8> {
+pub fn member_change(number: u32, folder: u32, change_number: u64) -> Vec<u8> {
     let mut rest = [0; 12];
     let (first, last) = rest.split_at_mut(4);
     first.copy_from_slice(&folder.to_be_bytes());
@@ -310,34 +310,34 @@ pub(crate) fn member_change(number: u32, folder: u32, change_number: u64) -> Vec
 }
 
 /// What the keys of [`member_change`] of a folder begin with.
-pub(crate) fn member_changes(number: u32, folder: u32) -> Vec<u8> {
+pub fn member_changes(number: u32, folder: u32) -> Vec<u8> {
     with_number(number, b'f', &folder.to_be_bytes())
 }
 
-pub(crate) fn mark(number: u32, id: &str, person: &str) -> Vec<u8> {
+pub fn mark(number: u32, id: &str, person: &str) -> Vec<u8> {
     with_number(number, b'd', &with_length(id, person.as_bytes()))
 }
 
 /// What the marks of a document begin with.
-pub(crate) fn marks(number: u32, id: &str) -> Vec<u8> {
+pub fn marks(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'd', &with_length(id, &[]))
 }
 
-pub(crate) fn read_counts(number: u32, person: &str) -> Vec<u8> {
+pub fn read_counts(number: u32, person: &str) -> Vec<u8> {
     with_number(number, b'p', person.as_bytes())
 }
 
-pub(crate) fn mark_change(number: u32, person: &str, change_number: u64) -> Vec<u8> {
+pub fn mark_change(number: u32, person: &str, change_number: u64) -> Vec<u8> {
     with_number(number, b'p', &with_length(person, &change_number.to_be_bytes()))
 }
 
 /// What the keys of [`mark_change`] of a person begin with.
-pub(crate) fn mark_changes(number: u32, person: &str) -> Vec<u8> {
+pub fn mark_changes(number: u32, person: &str) -> Vec<u8> {
     with_number(number, b'p', &with_length(person, &[]))
 }
 
 /// A record of a database that was set aside, in the order of setting aside.
-pub(crate) fn set_aside(number: u32, order: u64) -> Vec<u8> {
+pub fn set_aside(number: u32, order: u64) -> Vec<u8> {
     let mut rest = [0; 12];
     let (first, last) = rest.split_at_mut(4);
     first.copy_from_slice(&number.to_be_bytes());
@@ -346,7 +346,7 @@ pub(crate) fn set_aside(number: u32, order: u64) -> Vec<u8> {
 }
 
 /// All records that were set aside, or those of one database.
-pub(crate) fn set_aside_range(number: Option<u32>) -> (Vec<u8>, Vec<u8>) {
+pub fn set_aside_range(number: Option<u32>) -> (Vec<u8>, Vec<u8>) {
     let number = number.map(u32::to_be_bytes);
     let from = with_number(SHARED, b'x', number.as_ref().map_or(&[], |number| number.as_slice()));
     let to = successor(&from);
@@ -354,13 +354,13 @@ pub(crate) fn set_aside_range(number: Option<u32>) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// The number and the order in a key of [`set_aside`].
-pub(crate) fn set_aside_of(key: &[u8]) -> Option<(u32, u64)> {
+pub fn set_aside_of(key: &[u8]) -> Option<(u32, u64)> {
     let number = key.get(5..9)?.try_into().ok()?;
     Some((u32::from_be_bytes(number), change_number_of(key)?))
 }
 
 /// The text before what follows it, in a key of [`loser`], [`membership`], [`mark`] or [`mark_change`], and that.
-pub(crate) fn text_and_rest(key: &[u8]) -> Option<(&str, &[u8])> {
+pub fn text_and_rest(key: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = key.get(5..)?.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
     let (text, rest) = rest.split_at_checked(length)?;
@@ -368,6 +368,6 @@ pub(crate) fn text_and_rest(key: &[u8]) -> Option<(&str, &[u8])> {
 }
 
 /// All keys of a database of one kind, of those whose keys begin with its number.
-pub(crate) fn kind_range(number: u32, kind: u8) -> (Vec<u8>, Vec<u8>) {
+pub fn kind_range(number: u32, kind: u8) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, kind, &[]), with_number(number, kind + 1, &[]))
 }

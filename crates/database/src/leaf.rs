@@ -1,5 +1,7 @@
 //! One leaf revision of a document as it is stored: its fields and what it says of its attachments.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_contents::{KnownContent, md5_text};
 use scrinium_document::{Fields, Revision};
@@ -12,51 +14,51 @@ const DELETED: u8 = 1;
 
 /// What a leaf says of one attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StoredAttachment {
-    pub(crate) name: String,
-    pub(crate) content_type: String,
+pub struct StoredAttachment {
+    pub name: String,
+    pub content_type: String,
     /// Generation of the revision that brought it.
-    pub(crate) revpos: u64,
-    pub(crate) length: u64,
-    pub(crate) digest: Digest,
-    pub(crate) md5: [u8; 16],
+    pub revpos: u64,
+    pub length: u64,
+    pub digest: Digest,
+    pub md5: [u8; 16],
 }
 
 impl StoredAttachment {
-    pub(crate) const fn content(&self) -> KnownContent {
+    pub const fn content(&self) -> KnownContent {
         KnownContent { digest: self.digest, md5: self.md5, length: self.length }
     }
 
-    pub(crate) fn digest_text(&self) -> String {
+    pub fn digest_text(&self) -> String {
         md5_text(&self.md5)
     }
 }
 
 /// A stored leaf, borrowed from its bytes; attachments and fields are decoded when they are asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Leaf<'a> {
-    pub(crate) revision: &'a str,
-    pub(crate) deleted: bool,
+pub struct Leaf<'a> {
+    pub revision: &'a str,
+    pub deleted: bool,
     /// When the document was made on this server, and when this revision was, in ms since 1970.
-    pub(crate) created_ms: u64,
-    pub(crate) modified_ms: u64,
+    pub created_ms: u64,
+    pub modified_ms: u64,
     attachments: &'a [u8],
     fields: &'a [u8],
 }
 
 /// What a leaf's record is made of.
-pub(crate) struct LeafParts<'a> {
-    pub(crate) revision: &'a Revision,
-    pub(crate) deleted: bool,
-    pub(crate) created_ms: u64,
-    pub(crate) modified_ms: u64,
-    pub(crate) attachments: &'a [StoredAttachment],
+pub struct LeafParts<'a> {
+    pub revision: &'a Revision,
+    pub deleted: bool,
+    pub created_ms: u64,
+    pub modified_ms: u64,
+    pub attachments: &'a [StoredAttachment],
     /// A record of [`scrinium_document::FieldsBuf`].
-    pub(crate) fields: &'a [u8],
+    pub fields: &'a [u8],
 }
 
 impl LeafParts<'_> {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(80 + self.fields.len() + self.attachments.len() * 100);
         out.push(VERSION);
         out.push(if self.deleted { DELETED } else { 0 });
@@ -85,7 +87,7 @@ fn encode_attachments(attachments: &[StoredAttachment]) -> Vec<u8> {
 impl<'a> Leaf<'a> {
     /// # Errors
     /// [`DatabaseError::Damaged`] naming the document, if the record is damaged.
-    pub(crate) fn decode(id: &str, bytes: &'a [u8]) -> Result<Self> {
+    pub fn decode(id: &str, bytes: &'a [u8]) -> Result<Self> {
         Self::try_decode(bytes).ok_or_else(|| DatabaseError::damaged("document", id))
     }
 
@@ -105,15 +107,15 @@ impl<'a> Leaf<'a> {
         })
     }
 
-    pub(crate) fn parsed_revision(&self, id: &str) -> Result<Revision> {
+    pub fn parsed_revision(&self, id: &str) -> Result<Revision> {
         Revision::parse(self.revision).map_err(|_| DatabaseError::damaged("revision", id))
     }
 
-    pub(crate) const fn has_attachments(&self) -> bool {
+    pub const fn has_attachments(&self) -> bool {
         !self.attachments.is_empty()
     }
 
-    pub(crate) fn attachments(&self, id: &str) -> Result<Vec<StoredAttachment>> {
+    pub fn attachments(&self, id: &str) -> Result<Vec<StoredAttachment>> {
         let mut input = Input::new(self.attachments);
         let mut attachments = Vec::new();
         while !input.rest().is_empty() {
@@ -123,16 +125,16 @@ impl<'a> Leaf<'a> {
         Ok(attachments)
     }
 
-    pub(crate) fn fields(&self, id: &str) -> Result<Fields<'a>> {
+    pub fn fields(&self, id: &str) -> Result<Fields<'a>> {
         Fields::decode(self.fields).map_err(|_| DatabaseError::damaged("fields", id))
     }
 
-    pub(crate) const fn field_bytes(&self) -> &'a [u8] {
+    pub const fn field_bytes(&self) -> &'a [u8] {
         self.fields
     }
 
     /// The contents that the leaf refers to: its attachments and the values stored outside.
-    pub(crate) fn contents(&self, id: &str) -> Result<Vec<Digest>> {
+    pub fn contents(&self, id: &str) -> Result<Vec<Digest>> {
         let mut contents: Vec<Digest> =
             self.attachments(id)?.iter().map(|attachment| attachment.digest).collect();
         let fields = self.fields(id)?;
@@ -146,7 +148,7 @@ impl<'a> Leaf<'a> {
     }
 
     /// Bytes of the fields and the attachments, before compression and sharing.
-    pub(crate) fn external_bytes(&self, id: &str) -> Result<u64> {
+    pub fn external_bytes(&self, id: &str) -> Result<u64> {
         let attached: u64 = self.attachments(id)?.iter().map(|attachment| attachment.length).sum();
         Ok(attached + self.fields(id)?.value_bytes())
     }

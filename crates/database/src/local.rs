@@ -4,6 +4,8 @@
 //! that the checkpoints of their replications are kept and nobody else's are touched: at most [`OWN_DOCUMENTS_MAX`]
 //! documents of [`OWN_BYTES_MAX`] each, that go [`EXPIRES_MS`] after they were last written.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,18 +29,18 @@ const VERSION: u8 = 1;
 const OWN_VERSION: u8 = 2;
 
 /// A person has at most this many `_local` documents in a database.
-pub(crate) const OWN_DOCUMENTS_MAX: usize = 100;
+pub const OWN_DOCUMENTS_MAX: usize = 100;
 
 /// The JSON of one may have this many bytes.
 const OWN_BYTES_MAX: usize = 64 << 10;
 
 /// A checkpoint that was not written for 90 days counts no more, and one of a person's own goes. A replica that comes back
 /// later may have to read everything again.
-pub(crate) const EXPIRES_MS: u64 = 90 * 24 * 60 * 60 * 1000;
+pub const EXPIRES_MS: u64 = 90 * 24 * 60 * 60 * 1000;
 
 /// Whose `_local` documents somebody finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LocalSpace {
+pub enum LocalSpace {
     /// Those of all who may edit.
     Shared,
     /// Those of one person.
@@ -48,7 +50,7 @@ pub(crate) enum LocalSpace {
 }
 
 impl LocalSpace {
-    pub(crate) fn of(access: &Access) -> Self {
+    pub fn of(access: &Access) -> Self {
         let identity = access.identity().filter(|_| !access.is_everything());
         match identity.map(crate::Identity::name) {
             None => Self::Shared,
@@ -58,7 +60,7 @@ impl LocalSpace {
         }
     }
 
-    pub(crate) fn key(&self, database: &Database, id: &str) -> Vec<u8> {
+    pub fn key(&self, database: &Database, id: &str) -> Vec<u8> {
         match self {
             Self::Own(person) => {
                 [keys::own_locals(database.number(), person), id.as_bytes().to_vec()].concat()
@@ -68,7 +70,7 @@ impl LocalSpace {
     }
 
     /// All of them, in the order of their ids; nothing where there are none.
-    pub(crate) fn range(&self, database: &Database) -> (Vec<u8>, Vec<u8>) {
+    pub fn range(&self, database: &Database) -> (Vec<u8>, Vec<u8>) {
         match self {
             Self::Shared => keys::local_range(database.number()),
             Self::Own(person) => {
@@ -81,7 +83,7 @@ impl LocalSpace {
     }
 
     /// The id in a key of [`key`](Self::key).
-    pub(crate) fn id_of<'k>(&self, database: &Database, key: &'k [u8]) -> Option<&'k str> {
+    pub fn id_of<'k>(&self, database: &Database, key: &'k [u8]) -> Option<&'k str> {
         match self {
             Self::Own(person) => {
                 let id = key.strip_prefix(keys::own_locals(database.number(), person).as_slice())?;
@@ -119,7 +121,7 @@ impl LocalSpace {
 }
 
 /// A stored local document: its generation, its fields, and of one person's own when it was written.
-pub(crate) fn decode(stored: &[u8]) -> Option<(u64, &[u8], Option<u64>)> {
+pub fn decode(stored: &[u8]) -> Option<(u64, &[u8], Option<u64>)> {
     let mut input = Input::new(stored);
     let written_ms = match input.byte()? {
         VERSION => None,
@@ -130,7 +132,7 @@ pub(crate) fn decode(stored: &[u8]) -> Option<(u64, &[u8], Option<u64>)> {
 }
 
 /// A stored local document as JSON.
-pub(crate) fn render(database: &Database, id: &str, stored: &[u8]) -> Result<Document> {
+pub fn render(database: &Database, id: &str, stored: &[u8]) -> Result<Document> {
     let damaged = || DatabaseError::damaged("local document", id);
     let (generation, fields, _) = decode(stored).ok_or_else(damaged)?;
     let fields = Fields::decode(fields).map_err(|_| damaged())?;
@@ -144,7 +146,7 @@ pub(crate) fn render(database: &Database, id: &str, stored: &[u8]) -> Result<Doc
 }
 
 /// Whether what was written then counts no more.
-pub(crate) const fn is_expired(written_ms: u64, now_ms: u64) -> bool {
+pub const fn is_expired(written_ms: u64, now_ms: u64) -> bool {
     written_ms.saturating_add(EXPIRES_MS) < now_ms
 }
 
@@ -198,7 +200,7 @@ impl Database {
     ///
     /// # Errors
     /// What the store reports; then none of them is stored.
-    pub(crate) fn write_locals(self: &Arc<Self>, edits: Vec<LocalEdit>) -> Result<Vec<Result<Updated>>> {
+    pub fn write_locals(self: &Arc<Self>, edits: Vec<LocalEdit>) -> Result<Vec<Result<Updated>>> {
         let _stays = match self.stay() {
             Ok(stays) => stays,
             Err(there) => return there.write_locals(edits),
@@ -303,7 +305,7 @@ impl Database {
     /// The revision that a local document names, and its fields; none where it is deleted.
     fn parse_local(&self, json: &[u8]) -> Result<(Option<String>, Option<FieldsBuf>)> {
         let limits =
-            Limits { document_bytes: self.common.options().document_max_bytes as u64, ..Limits::default() };
+            Limits { document_bytes: self.context.options().document_max_bytes as u64, ..Limits::default() };
         let parsed = parse_document(json, &limits)?;
         if !parsed.attachments.is_empty() {
             return Err(DatabaseError::bad_request(NO_LOCAL_ATTACHMENTS));
@@ -314,7 +316,7 @@ impl Database {
 }
 
 /// An edit of a local document.
-pub(crate) struct LocalEdit {
+pub struct LocalEdit {
     id: String,
     /// The revision that it names, such as `0-1`.
     named: Option<String>,

@@ -5,10 +5,8 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use scrinium_statistics::Registry;
 
 use crate::database::Database;
-use crate::databases::Databases;
 use crate::error::{DatabaseError, Result};
 
 /// Documents are named once; of further ones there is only the count.
@@ -16,7 +14,7 @@ const NAMED_MAX: usize = 1000;
 
 /// What was passed over since the start.
 #[derive(Default)]
-pub(crate) struct PassedOver {
+pub struct PassedOver {
     count: AtomicU64,
     /// Databases and ids.
     named: Mutex<HashSet<(u32, String)>>,
@@ -28,7 +26,7 @@ impl Database {
     ///
     /// # Errors
     /// What does not concern this document alone.
-    pub(crate) fn pass_over<T>(&self, id: &str, read: Result<T>) -> Result<Option<T>> {
+    pub fn pass_over<T>(&self, id: &str, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if concerns_one(&error) => {
@@ -40,7 +38,7 @@ impl Database {
     }
 
     fn note_passed_over(&self, id: &str, error: &DatabaseError) {
-        let passed_over = &self.common.wide.passed_over;
+        let passed_over = &self.context.server.passed_over;
         passed_over.count.fetch_add(1, Ordering::Relaxed);
         let mut named = passed_over.named.lock();
         if named.len() < NAMED_MAX && named.insert((self.number(), id.to_owned())) {
@@ -54,11 +52,9 @@ const fn concerns_one(error: &DatabaseError) -> bool {
     matches!(error, DatabaseError::Damaged { .. } | DatabaseError::Invalid { .. })
 }
 
-impl Databases {
-    /// `Database.PassedOver`: how often something was passed over.
-    pub(crate) fn register_passed_over(&self, statistics: &Registry) {
-        self.figure(statistics, "Database.PassedOver", |common| {
-            crate::compact::float(common.wide.passed_over.count.load(Ordering::Relaxed))
-        });
+impl PassedOver {
+    /// How often something was passed over.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
     }
 }

@@ -97,7 +97,7 @@ impl Database {
     /// The last change that may be given out of a snapshot taken after `visible` was the last known to be durable. In a
     /// snapshot of a database that is not logged there may be later ones that are not durable yet: anyone who continues
     /// after one that is then lost would miss the one that gets its number.
-    pub(crate) fn given_up_to(&self, visible: u64) -> u64 {
+    pub fn given_up_to(&self, visible: u64) -> u64 {
         if self.is_logged() { u64::MAX } else { visible }
     }
 

@@ -16,9 +16,8 @@ use crate::access::list::AccessList;
 use crate::access::{Access, Level};
 use crate::attachment::AttachmentReader;
 use crate::changes::{Changes, ChangesQuery};
-use crate::compact::PurgedDocument;
+use crate::compaction_record::PurgedDocument;
 use crate::database::Database;
-use crate::databases::Databases;
 use crate::edit::{Edit, EditMode, NewAttachment};
 use crate::error::{DatabaseError, Result};
 use crate::properties::Properties;
@@ -38,19 +37,16 @@ pub struct DatabaseSession {
     access: Access,
 }
 
-impl Databases {
-    /// Opens a database for somebody, whatever they may do there.
+impl DatabaseSession {
+    /// A database, opened for somebody, whatever they may do there.
     ///
     /// # Errors
-    /// [`DatabaseError::NotFound`], and what the store reports.
-    pub fn open_for(&self, name: &str, identity: &Identity) -> Result<DatabaseSession> {
-        let database = self.get(name)?;
+    /// What the store reports.
+    pub fn open(database: Arc<Database>, identity: &Identity) -> Result<Self> {
         let access = database.access(identity)?;
-        Ok(DatabaseSession { database, access })
+        Ok(Self { database, access })
     }
-}
 
-impl DatabaseSession {
     /// What the one who opened it may do.
     #[must_use]
     pub const fn access(&self) -> &Access {

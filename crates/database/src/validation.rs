@@ -141,7 +141,7 @@ impl Database {
                 let (Some(design), Some(json)) = (row.id, row.document) else { continue };
                 let Some(source) = function_of(&json) else { continue };
                 let validator =
-                    Validator::new(&self.common.wide.scripts, self.uuid(), &source, json.as_str());
+                    Validator::new(&self.context.server.scripts, self.uuid(), &source, json.as_str());
                 functions.push(Function { design, validator });
             }
         }

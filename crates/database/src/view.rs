@@ -4,7 +4,7 @@
 //! same share one, and a changed design document builds again only what it changed. Indexes are derived:
 //! they are not logged, know which change they have reached, and catch up from the change feed.
 
-pub(crate) mod audit;
+pub mod audit;
 mod behind;
 pub(crate) mod collection;
 mod courtesy;
@@ -30,6 +30,7 @@ mod scripts;
 mod short;
 mod stand_in;
 pub(crate) mod streams;
+pub mod tally;
 mod unique;
 mod update;
 mod usage;
@@ -61,11 +62,12 @@ use registry::ViewIndex;
 use resort::Resorted;
 use update::Waiting;
 
-pub(crate) use figures::ViewCounts;
-pub(crate) use follow::Announced;
+pub use figures::{ViewCounts, register_view_statistics};
+pub use follow::Announced;
 pub(crate) use read::ViewRows;
-pub(crate) use registry::drop_all;
-pub(crate) use update::default_rebuild_dir;
+pub use registry::drop_all;
+pub use update::{default_rebuild_dir, remove_left_builds};
+pub use usage::{FindDatabase, discard_unused};
 pub(crate) use waiting::{Patience, Updates};
 pub use waiting::{Reading, ViewUpdate};
 
@@ -541,6 +543,18 @@ impl Database {
         let group = Arc::new(group);
         self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
+    }
+
+    /// Memory of the trees of its indexes that are open, in bytes, about.
+    #[must_use]
+    pub fn view_tree_bytes(&self) -> u64 {
+        self.views.tree_bytes()
+    }
+
+    /// When one of its open indexes was last read, in seconds since 1970.
+    #[must_use]
+    pub fn views_last_read_s(&self) -> i64 {
+        self.views.last_read_s()
     }
 
     /// Approximate bytes of everything derived from this database's documents.

@@ -6,6 +6,8 @@
 //! holds if every change since then is known here; so the heads of changes that have just become visible
 //! stay a while when other updates are on their way.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,10 +27,10 @@ use crate::update::records::Staged;
 const RECENT_MAX: usize = 128;
 
 /// What the next update builds on. It may be ahead of what readers find.
-pub(crate) struct Writer {
-    pub(crate) header: Header,
+pub struct Writer {
+    pub header: Header,
     /// How many writes of the store had failed when `header` was read from it.
-    pub(crate) failures: FailureEpoch,
+    pub failures: FailureEpoch,
     /// Documents whose last update may not be visible yet, and some of those visible since lately.
     pending: HashMap<String, Pending>,
     /// Changes of `pending` that may not be visible yet, in their order.
@@ -43,15 +45,15 @@ pub(crate) struct Writer {
 
 /// A document as an update left it.
 #[derive(Clone)]
-pub(crate) struct Pending {
-    pub(crate) head: Head,
+pub struct Pending {
+    pub head: Head,
     /// The records of those leaves that were written since what the store shows.
-    pub(crate) leaves: BTreeMap<Revision, Bytes>,
+    pub leaves: BTreeMap<Revision, Bytes>,
 }
 
 impl Writer {
     /// `failures` must have been read before `header`.
-    pub(crate) fn new(header: Header, failures: FailureEpoch) -> Self {
+    pub fn new(header: Header, failures: FailureEpoch) -> Self {
         Self {
             forgotten: header.change_number,
             header,
@@ -72,7 +74,7 @@ impl Writer {
         self.records.add(self.header.change_number, written);
     }
 
-    pub(crate) fn pending(&self, id: &str) -> Option<&Pending> {
+    pub fn pending(&self, id: &str) -> Option<&Pending> {
         self.pending.get(id)
     }
 
@@ -89,7 +91,7 @@ impl Writer {
 
     /// Documents changed with `change_number` that are not pending, and the store shows it: what was read of any before
     /// no longer holds.
-    pub(crate) fn forget_what_was_read_before(&mut self, change_number: u64) {
+    pub fn forget_what_was_read_before(&mut self, change_number: u64) {
         self.forgotten = self.forgotten.max(change_number);
     }
 
@@ -121,7 +123,7 @@ pub(crate) const fn kept_for(ahead: usize) -> usize {
 }
 
 /// The heads of the documents that an update changes, as read before its lock.
-pub(crate) struct Foreseen {
+pub struct Foreseen {
     database: Arc<Database>,
     /// The last change visible before the heads were read.
     seen: u64,
@@ -130,7 +132,7 @@ pub(crate) struct Foreseen {
 }
 
 impl Foreseen {
-    pub(crate) fn read<'a>(database: &Arc<Database>, ids: impl Iterator<Item = &'a str>) -> Result<Self> {
+    pub fn read<'a>(database: &Arc<Database>, ids: impl Iterator<Item = &'a str>) -> Result<Self> {
         database.ahead.fetch_add(1, Ordering::AcqRel);
         let seen = database.visible_change_number();
         let mut foreseen = Self { database: Arc::clone(database), seen, heads: HashMap::new() };
@@ -143,12 +145,12 @@ impl Foreseen {
     }
 
     /// Other updates of the database on their way.
-    pub(crate) fn others(&self) -> usize {
+    pub fn others(&self) -> usize {
         self.database.ahead.load(Ordering::Acquire).saturating_sub(1)
     }
 
     /// The head of a document that is not pending with `writer`, whose lock is held.
-    pub(crate) fn head(&mut self, writer: &Writer, id: &str) -> Result<Option<Head>> {
+    pub fn head(&mut self, writer: &Writer, id: &str) -> Result<Option<Head>> {
         match self.heads.remove(id) {
             Some(head) if writer.knows_all_since(self.seen) => Ok(head),
             _ => stored_head(&self.database, id),

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use scrinium_catalog::Databases;
 use scrinium_credentials::{Change, HashedPassword, PasswordMark, StoredCredentials};
 use scrinium_database::{
-    Access, ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, OpenRevision,
+    Access, ChangesQuery, Database, DatabaseError, Edit, EditMode, InitialAccess, OpenRevision,
     OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
 };
 use scrinium_document::json::stored_value;

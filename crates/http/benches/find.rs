@@ -13,9 +13,11 @@ use std::time::Instant;
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::document;
 use scrinium_bench::{compare_sizes, sizes};
-use scrinium_database::{Access, Database, Databases, Edit, EditMode};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, Database, Edit, EditMode};
 use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Value, json};
+
 use support::Served;
 
 /// Tests and measurements may do everything.

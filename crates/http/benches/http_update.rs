@@ -23,7 +23,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use scrinium_bench::{Against, Line, folder, report, scatter};
-use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_catalog::Databases;
+use scrinium_database::DatabaseOptions;
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, Store, StoreOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

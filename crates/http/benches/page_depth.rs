@@ -15,9 +15,11 @@ use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, design, document, id};
 use scrinium_bench::process::on_core;
 use scrinium_bench::{Against, Line, alternate, compare_sizes, report, scatter, setting, sizes};
-use scrinium_database::{Access, Database, Databases, Edit, EditMode, ReadOptions};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, Database, Edit, EditMode, ReadOptions};
 use scrinium_store::{Direction, Family, KeyRange};
 use serde_json::Value;
+
 use support::Served;
 
 /// Tests and measurements may do everything.

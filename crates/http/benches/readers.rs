@@ -12,8 +12,10 @@ use std::time::Instant;
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, document};
 use scrinium_bench::{Against, Line, alternate, report, sizes};
-use scrinium_database::{Access, AccessList, Databases, Edit, EditMode};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, AccessList, Edit, EditMode};
 use serde_json::{Value, json};
+
 use support::Served;
 
 /// Tests and measurements may do everything.

@@ -1,11 +1,13 @@
 //! Who may do what: server administrators everything, others what the database gives them.
 
-pub(crate) use scrinium_database::DatabaseSession as Opened;
-use scrinium_database::{DatabaseError, Databases, Level};
+use scrinium_catalog::Databases;
+use scrinium_database::{DatabaseError, Level};
 use serde_json::Value;
 
 use crate::authority::Identity;
 use crate::error::{HttpError, Result};
+
+pub(crate) use scrinium_database::DatabaseSession as Opened;
 
 /// Said of a database that is not there, and of one that is closed to the one who asks.
 const NO_DATABASE: &str = "Database does not exist.";

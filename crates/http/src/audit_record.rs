@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use scrinium_database::{Identity, Level, is_mail_file};
+use scrinium_catalog::is_mail_file;
+use scrinium_database::{Identity, Level};
 use serde_json::{Value, json};
 
 use crate::access::Opened;

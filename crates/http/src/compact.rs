@@ -1,7 +1,8 @@
 //! Compacting on request: accepted at once and done alongside, one database after the other.
 
 use http::{Response, StatusCode};
-use scrinium_database::{CompactOrder, CompactStyle, PurgedLeaves};
+use scrinium_database::PurgedLeaves;
+use scrinium_maintenance::{CompactOrder, CompactStyle, Compactor};
 use serde_json::{Map, Value, json};
 
 use crate::body::RequestBody;
@@ -45,7 +46,8 @@ async fn in_turn(state: HttpState, name: String, order: CompactOrder) {
     let turn = state.compactions.turn.acquire().await;
     let databases = state.databases.clone();
     let (wanted, how) = (name.clone(), order.clone());
-    let compacted = tokio::task::spawn_blocking(move || databases.compact(&wanted, &how)).await;
+    let compacted =
+        tokio::task::spawn_blocking(move || Compactor::of(&databases).compact(&wanted, &how)).await;
     drop(turn);
     state.compactions.waiting.lock().remove(&(name.clone(), order.design));
     match compacted {

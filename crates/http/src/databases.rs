@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseDescription, DatabaseError, Databases, InitialAccess, Level, NameRange};
+use scrinium_catalog::{Databases, NameRange};
+use scrinium_database::{DatabaseDescription, DatabaseError, InitialAccess, Level};
 use scrinium_document::json::JsonWriter;
+use scrinium_maintenance::Compactor;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -29,7 +31,7 @@ pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
     let described = context
         .with_database(move |database| {
-            Ok(describe(&database.describe()?, databases.is_compacting(database.number())))
+            Ok(describe(&database.describe()?, Compactor::of(&databases).is_compacting(database.number())))
         })
         .await?;
     Ok(response::json_value(StatusCode::OK, &described))
@@ -237,7 +239,7 @@ impl Source for Infos {
             }
             let opened = access::open(&self.databases, &name, &self.identity, Level::Reader);
             let described = opened.and_then(|database| {
-                let compacting = self.databases.is_compacting(database.number());
+                let compacting = Compactor::of(&self.databases).is_compacting(database.number());
                 Ok(describe(&database.describe()?, compacting))
             });
             let row = match described {

@@ -7,7 +7,7 @@
 //! `/metrics`).
 //!
 //! It knows nothing of how documents are stored, who people are or how the server is run: those come
-//! through [`scrinium_database::Databases`], [`Authenticator`], [`Administration`] and
+//! through [`scrinium_catalog::Databases`], [`Authenticator`], [`Administration`] and
 //! [`scrinium_worker::WorkerPool`].
 //!
 //! What may be asked is one table ([`routes()`]): for each address and method the operation, who may ask, and what the body

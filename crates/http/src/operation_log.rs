@@ -24,8 +24,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use scrinium_catalog::is_mailbox;
 use scrinium_clock::Clock;
-use scrinium_database::is_mailbox;
 use scrinium_statistics::{Counter, Registry};
 
 use crate::operations::Operation;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use scrinium_database::is_mailbox;
+use scrinium_catalog::is_mailbox;
 use scrinium_statistics::Registry;
 
 use crate::query::Query;

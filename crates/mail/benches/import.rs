@@ -10,7 +10,8 @@ use std::process::Command;
 
 use scrinium_bench::process::keep_to_cores;
 use scrinium_bench::{Against, Line, folder, report, timed};
-use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_catalog::Databases;
+use scrinium_database::DatabaseOptions;
 use scrinium_mail::import::{ImportOptions, Importer, MailDatabase};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};

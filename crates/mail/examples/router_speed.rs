@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use scrinium_database::{Access, DatabaseOptions, Databases, Edit, EditMode};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, DatabaseOptions, Edit, EditMode};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
 use scrinium_statistics::Registry;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{Database, DatabaseError, Databases, InitialAccess};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseError, InitialAccess};
 use scrinium_directory::Person;
 
 /// A person's mail database; made, for the person alone, if it is missing.

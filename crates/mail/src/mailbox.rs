@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_database::{
-    Access, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, NewAttachment, Updated,
+    Access, Database, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Updated,
 };
 use scrinium_statistics::{Operation, Registry};
 use serde_json::{Map, Value};

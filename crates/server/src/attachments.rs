@@ -1,7 +1,7 @@
 //! Moving attachments on an administrator's word.
 
+use scrinium_catalog::Databases;
 use scrinium_contents::Relocation;
-use scrinium_database::Databases;
 use scrinium_statistics::Tasks;
 
 use crate::console::MoveAttachments;

@@ -6,9 +6,8 @@
 
 use std::collections::HashMap;
 
-use scrinium_database::{
-    Database, DatabaseError, Databases, InitialAccess, NameRange, Result, is_mail_file, is_mailbox,
-};
+use scrinium_catalog::{Databases, NameRange, is_mail_file, is_mailbox};
+use scrinium_database::{Database, DatabaseError, InitialAccess, Result};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory};
 use scrinium_mail::mail_file_access;
 

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use scrinium_database::{CompactOrder, DatabaseError, Databases, NameRange};
+use scrinium_catalog::{Databases, NameRange};
+use scrinium_database::DatabaseError;
+use scrinium_maintenance::{CompactOrder, Compactor};
 
 use crate::config::Settings;
 
@@ -71,7 +73,7 @@ pub(crate) fn begin(databases: Databases, database: &str, order: &CompactOrder) 
 /// Compacts databases one after the other, until somebody stops one. Whether all are done.
 fn compact_all(databases: &Databases, names: &[String], order: &CompactOrder) -> bool {
     for name in names {
-        match databases.compact(name, order) {
+        match Compactor::of(databases).compact(name, order) {
             Ok(compacted) if compacted.stopped => return false,
             // A database may have gone meanwhile.
             Ok(_) | Err(DatabaseError::NotFound { .. }) => {}
@@ -121,15 +123,15 @@ impl Due {
     /// Compacts what has gathered garbage, the most first, and purges old tombstones of the rest.
     pub(crate) fn work(self, databases: &Databases) -> Result<(), DatabaseError> {
         let until = Instant::now() + self.left;
-        let found = databases.with_garbage(self.garbage_percent)?;
-        let contents_percent = databases.contents_garbage_percent();
+        let found = Compactor::of(databases).with_garbage(self.garbage_percent)?;
+        let contents_percent = Compactor::of(databases).contents_garbage_percent();
         tracing::info!(databases = found.len(), contents_percent, "compacting what has gathered garbage");
         let order = CompactOrder { until: Some(until), ..CompactOrder::default() };
         if !compact_all(databases, &found, &order) {
             return Ok(());
         }
         // Contents are all databases', so they are seen to once.
-        if contents_percent >= self.garbage_percent && !databases.compact_contents(&order)? {
+        if contents_percent >= self.garbage_percent && !Compactor::of(databases).compact_contents(&order)? {
             return Ok(());
         }
         if self.purges {
@@ -137,14 +139,14 @@ impl Due {
                 if Instant::now() >= until {
                     return Ok(());
                 }
-                match databases.purge_tombstones(&name) {
+                match Compactor::of(databases).purge_tombstones(&name) {
                     // It is gone, or on a volume that is.
                     Ok(_) | Err(DatabaseError::NotFound { .. } | DatabaseError::Unavailable { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }
         }
-        databases.with_garbage(self.garbage_percent).map(drop)
+        Compactor::of(databases).with_garbage(self.garbage_percent).map(drop)
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use scrinium_database::{Databases, Finding, FixupOptions, FixupReport, Outcome};
+use scrinium_catalog::Databases;
+use scrinium_maintenance::{Finding, FixupOptions, FixupReport, Outcome};
 use scrinium_statistics::{Counter, Registry};
 use serde_json::{Value, json};
 
@@ -136,7 +137,7 @@ fn run(databases: &Databases, order: &FixupOrder) -> Result<FixupReport, String>
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
     let name = Some(order.database.as_str()).filter(|name| *name != "*");
     let options = FixupOptions { views: order.views, contents: !order.quick, repair: !order.look };
-    let report = databases.fixup(name, options, |finding| tell(finding, order.log));
+    let report = scrinium_maintenance::fixup(databases, name, options, |finding| tell(finding, order.log));
     let report = report.map_err(|error| error.to_string()).inspect_err(|error| {
         tracing::warn!(database = order.database, error, "the fixup was not done");
     })?;
@@ -172,7 +173,7 @@ fn tell(finding: &Finding, all: bool) {
 /// In words.
 pub(crate) fn show_aside(databases: &Databases, database: Option<&str>) -> Result<Reply, String> {
     let (mut text, mut records, mut bytes, mut more) = (String::new(), Vec::<Value>::new(), 0, false);
-    let listed = databases.each_set_aside(database, |found| {
+    let listed = scrinium_maintenance::each_set_aside(databases, database, |found| {
         more = records.len() >= ASIDE_MAX || bytes >= ASIDE_BYTES_MAX;
         if !more {
             bytes += found.value.len();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use scrinium_clock::Clock;
-use scrinium_database::{Finding, FixupOptions, Outcome};
+use scrinium_maintenance::{Finding, FixupOptions, Outcome};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{Store, StoreError};
 use serde_json::{Value, json};
@@ -110,7 +110,8 @@ fn fixup(
     for name in names {
         let mut told = Instant::now();
         let report = std::thread::scope(|scope| {
-            let work = scope.spawn(|| storage.databases.fixup(name, options, |_: &Finding| {}));
+            let work = scope
+                .spawn(|| scrinium_maintenance::fixup(&storage.databases, name, options, |_: &Finding| {}));
             while !work.is_finished() {
                 std::thread::sleep(Duration::from_millis(20));
                 if told.elapsed() >= TOLD_EVERY {
@@ -180,7 +181,8 @@ fn set_aside(storage: &Storage, arguments: &FixupArguments, terminal: &Terminal)
         let number = Some(number.as_str()).filter(|number| *number != "all");
         let mut discarded = 0;
         for name in names {
-            discarded += storage.databases.discard_set_aside(name, number).map_err(Failure::work)?;
+            discarded += scrinium_maintenance::discard_set_aside(&storage.databases, name, number)
+                .map_err(Failure::work)?;
         }
         return terminal.data(&format!("Discarded {discarded} records.\n"), &json!({"discarded": discarded}));
     }
@@ -191,7 +193,7 @@ fn set_aside(storage: &Storage, arguments: &FixupArguments, terminal: &Terminal)
     }
     let (mut text, mut all) = (String::new(), Vec::new());
     for name in names {
-        let listed = storage.databases.each_set_aside(name, |found| {
+        let listed = scrinium_maintenance::each_set_aside(&storage.databases, name, |found| {
             text.push_str(&format!("{}\n", found.to_line()));
             let mut data = found.to_json();
             // Values may be long; an export has them.
@@ -215,7 +217,7 @@ fn export(storage: &Storage, names: &[Option<&str>], path: &Path) -> Result<u64,
     let mut file = BufWriter::new(file);
     let (mut exported, mut written) = (0, Ok(()));
     for name in names {
-        let listed = storage.databases.each_set_aside(*name, |found| {
+        let listed = scrinium_maintenance::each_set_aside(&storage.databases, *name, |found| {
             written = writeln!(file, "{}", found.to_json());
             exported += u64::from(written.is_ok());
             written.is_ok()

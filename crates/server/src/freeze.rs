@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use scrinium_database::Databases;
+use scrinium_catalog::Databases;
 use scrinium_statistics::Registry;
 use scrinium_store::{Freeze, FreezeOptions};
 use serde_json::json;

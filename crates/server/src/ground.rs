@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
+use scrinium_catalog::{Databases, NameRange};
 use scrinium_clock::Clock;
-use scrinium_database::{CompactOrder, Database, Databases, NameRange, Properties};
+use scrinium_database::{Database, Properties};
+use scrinium_maintenance::CompactOrder;
 use scrinium_statistics::{Registry, Snapshot, Task, Tasks};
 use scrinium_store::Store;
 use scrinium_worker::{WorkerOptions, WorkerPool};

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Level, Secret, Submission, is_mailbox};
+use scrinium_catalog::is_mailbox;
+use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Level, Secret, Submission};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person, check_password};
 use scrinium_mail::{Resolver, check_mailable, field, format_address};
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! `scrinium inspect`: raw records, for support.
 
-use scrinium_database::{Inspection, RawRecord};
+use scrinium_maintenance::{Inspection, RawRecord};
 use scrinium_store::RawStore;
 use serde_json::json;
 

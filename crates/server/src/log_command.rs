@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use scrinium_database::FIRST_VOLUME;
+use scrinium_catalog::FIRST_VOLUME;
 use scrinium_store::{Missing, Plan, StoreError, Surveyed, plan_salvage, salvage, survey_log};
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use scrinium_database::{DatabaseError, Databases, NameRange, is_mail_file};
+use scrinium_catalog::{Databases, NameRange, is_mail_file};
+use scrinium_database::DatabaseError;
 use scrinium_mail::{RereadReport, reread_mail_file};
 use scrinium_statistics::Tasks;
 use serde_json::json;

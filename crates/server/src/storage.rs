@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use scrinium_assertion::never;
 use scrinium_backup::RESTORING;
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_contents::AttachmentOptions;
-use scrinium_database::{CompactOptions, DatabaseOptions, Databases, ScriptLimits, ScriptOptions};
+use scrinium_database::{DatabaseOptions, ScriptLimits, ScriptOptions};
+use scrinium_maintenance::{CompactOptions, Compactor};
 use scrinium_objects::{ObjectError, Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{
@@ -87,7 +89,9 @@ impl Storage {
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         databases.set_script_options(script_options(settings));
         databases.remove_left_builds();
-        databases.set_compact_options(compact_options(settings));
+        let compactor = Compactor::of(&databases);
+        compactor.set_options(compact_options(settings));
+        compactor.register_statistics(statistics);
         databases.register_statistics(statistics);
         for name in databases.refused().unwrap_or_default() {
             tracing::error!(
@@ -198,7 +202,7 @@ const FOLLOWED: &[(&[&str], Apply)] = &[
         databases.set_attachment_options(options).map_err(|error| error.to_string())
     }),
     (&["compact.purge_after"], |databases, settings| {
-        databases.set_compact_options(compact_options(settings));
+        Compactor::of(databases).set_options(compact_options(settings));
         Ok(())
     }),
     (&["document.max_bytes", "attachment.max_bytes", "view.time_variant_refresh"], |databases, settings| {

@@ -6,8 +6,10 @@ mod views;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scrinium_database::{DatabaseError, Databases};
+use scrinium_catalog::Databases;
+use scrinium_database::DatabaseError;
 use scrinium_http::HttpState;
+use scrinium_maintenance::Compactor;
 use scrinium_statistics::{Counter, Tasks};
 use scrinium_store::Reservation;
 use tokio::task::{JoinError, JoinHandle};
@@ -82,7 +84,7 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
             }
             _ = add_up_garbage.tick() => {
                 report(tokio::task::spawn_blocking(move || {
-                    databases.with_garbage(100)?;
+                    Compactor::of(&databases).with_garbage(100)?;
                     databases.count_objects()
                 }).await);
             }

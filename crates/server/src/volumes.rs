@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use scrinium_database::{DatabaseError, Databases, FIRST_VOLUME, Placement, is_mailbox};
+use scrinium_catalog::{Databases, FIRST_VOLUME, Placement, is_mailbox};
+use scrinium_database::DatabaseError;
 use scrinium_directory::DIRECTORY_DATABASE;
 use scrinium_statistics::Registry;
 use scrinium_store::{StoreError, StoreOptions};

@@ -9,7 +9,7 @@ use crate::{File, Finding};
 const FILES_MAX: usize = 24;
 
 /// Crates whose largest circle is larger still. A number here may only become smaller.
-const LARGER: [(&str, usize); 1] = [("database", 52)];
+const LARGER: [(&str, usize); 1] = [("database", 50)];
 
 /// The modules of a crate by their paths, such as `update::build`, and what each imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;

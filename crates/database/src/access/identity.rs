@@ -102,7 +102,7 @@ impl Identity {
     }
 
     /// Whether the person may be in more groups than are known: [`GROUPS_MAX`] are.
-    pub(crate) fn may_have_more_groups(&self) -> bool {
+    pub fn may_have_more_groups(&self) -> bool {
         self.has_most_groups
     }
 

@@ -31,7 +31,7 @@ impl InitialAccess {
 
     /// # Errors
     /// [`DatabaseError::Invalid`](crate::DatabaseError::Invalid) if the owner cannot be anybody's name.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match self {
             Self::Owner(owner) => check_owner(owner),
             Self::Closed | Self::List(_) | Self::Everybody => Ok(()),
@@ -59,7 +59,7 @@ impl InitialAccess {
     }
 
     /// Adds to the batch that makes a database what is kept of this.
-    pub(crate) fn write(&self, batch: &mut Batch, number: u32) {
+    pub fn write(&self, batch: &mut Batch, number: u32) {
         Restriction::write_open(batch, number);
         if let Some(list) = self.list() {
             batch.put(Family::Meta, &keys::access_list(number), list.to_json().to_string().as_bytes());

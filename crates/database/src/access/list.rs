@@ -7,6 +7,8 @@
 //!     {"name": "sales", "kind": "group", "level": "author", "create": true, "delete": false} ] }
 //! ```
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use serde_json::{Map, Value, json};
 
 use super::Level;
@@ -47,11 +49,11 @@ enum Kind {
 
 /// What a list gives somebody.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    pub(crate) level: Level,
-    pub(crate) roles: Vec<String>,
-    pub(crate) may_create: bool,
-    pub(crate) may_delete: bool,
+pub struct Grant {
+    pub level: Level,
+    pub roles: Vec<String>,
+    pub may_create: bool,
+    pub may_delete: bool,
 }
 
 impl Grant {
@@ -138,7 +140,7 @@ impl AccessList {
 
     /// What somebody has: what their own entry says; else the most that one of their groups has, with the roles of
     /// all of them; else the default.
-    pub(crate) fn granted(&self, name: Option<&str>, groups: &[String]) -> Grant {
+    pub fn granted(&self, name: Option<&str>, groups: &[String]) -> Grant {
         let Some(name) = name else { return self.anonymous.clone() };
         let same = |one: &str, other: &str| folded(one) == folded(other);
         let own = |entry: &&Entry| same(&entry.name, name) && entry.kind != Some(Kind::Group);
@@ -157,19 +159,19 @@ impl AccessList {
     }
 
     /// The lowest level that a group has by its name.
-    pub(crate) fn lowest_of_groups(&self) -> Option<Level> {
+    pub fn lowest_of_groups(&self) -> Option<Level> {
         let groups = self.entries.iter().filter(|entry| entry.kind != Some(Kind::Person));
         groups.map(|entry| entry.grant.level).min()
     }
 
     /// Whether the list has an entry for this person's own name.
-    pub(crate) fn names_person(&self, name: &str) -> bool {
+    pub fn names_person(&self, name: &str) -> bool {
         let own = |entry: &Entry| entry.kind != Some(Kind::Group) && folded(&entry.name) == folded(name);
         self.entries.iter().any(own)
     }
 
     /// Whether who has no entry reads nothing.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.default.level < Level::Reader
     }
 
@@ -180,7 +182,7 @@ impl AccessList {
     }
 
     /// The people and the groups with such a level; entries that may be either are among both.
-    pub(crate) fn listed(&self, within: impl Fn(Level) -> bool) -> (Vec<&str>, Vec<&str>) {
+    pub fn listed(&self, within: impl Fn(Level) -> bool) -> (Vec<&str>, Vec<&str>) {
         let names = |other: Kind| {
             let entries = self.entries.iter().filter(|entry| entry.kind != Some(other));
             entries.filter(|entry| within(entry.grant.level)).map(|entry| entry.name.as_str()).collect()

@@ -5,6 +5,8 @@
 //! for those who may read a leaf that is not deleted; where there is none the document is gone, and everybody learns
 //! that.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Deref;
@@ -21,22 +23,22 @@ use crate::leaf::Leaf;
 
 /// A leaf that the one who asks may read.
 #[derive(Clone, Copy)]
-pub(crate) struct ReadableLeaf<'a> {
+pub struct ReadableLeaf<'a> {
     id: &'a str,
     leaf: Leaf<'a>,
 }
 
 impl<'a> ReadableLeaf<'a> {
     /// For indexes, which have an entry for each name that may read the document, and no other.
-    pub(crate) const fn for_index(id: &'a str, leaf: Leaf<'a>) -> Self {
+    pub const fn for_index(id: &'a str, leaf: Leaf<'a>) -> Self {
         Self { id, leaf }
     }
 
-    pub(crate) const fn id(&self) -> &'a str {
+    pub const fn id(&self) -> &'a str {
         self.id
     }
 
-    pub(crate) const fn leaf(&self) -> Leaf<'a> {
+    pub const fn leaf(&self) -> Leaf<'a> {
         self.leaf
     }
 }
@@ -51,10 +53,10 @@ impl<'a> Deref for ReadableLeaf<'a> {
 
 /// The id of a document that the one who asks may know to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReadableId(String);
+pub struct ReadableId(String);
 
 impl ReadableId {
-    pub(crate) fn into_string(self) -> String {
+    pub fn into_string(self) -> String {
         self.0
     }
 }
@@ -69,7 +71,7 @@ impl Deref for ReadableId {
 
 /// A document's revisions as the one who asks finds them: leaves that they may not read are not there, and neither are
 /// revisions that lead to no other leaf.
-pub(crate) struct ReadableHead<'a> {
+pub struct ReadableHead<'a> {
     head: &'a Head,
     hidden: BTreeSet<Revision>,
     /// What leads to the leaves; only where some leaf is hidden.
@@ -91,37 +93,37 @@ impl<'a> ReadableHead<'a> {
     }
 
     /// The leaves, the one that wins over the others first.
-    pub(crate) fn leaves(&self) -> impl Iterator<Item = scrinium_document::Leaf<'_>> {
+    pub fn leaves(&self) -> impl Iterator<Item = scrinium_document::Leaf<'_>> {
         self.head.tree.leaves().filter(|leaf| !self.hidden.contains(leaf.revision))
     }
 
-    pub(crate) fn leaf(&self, revision: &Revision) -> Option<scrinium_document::Leaf<'_>> {
+    pub fn leaf(&self, revision: &Revision) -> Option<scrinium_document::Leaf<'_>> {
         self.head.tree.leaf(revision).filter(|leaf| !self.hidden.contains(leaf.revision))
     }
 
     /// The document's winner, if it may be read.
-    pub(crate) fn winner(&self) -> Option<scrinium_document::Leaf<'_>> {
+    pub fn winner(&self) -> Option<scrinium_document::Leaf<'_>> {
         self.head.tree.winner().filter(|leaf| !self.hidden.contains(leaf.revision))
     }
 
     /// The leaves that follow a revision, or are it.
-    pub(crate) fn leaves_from(&self, revision: &Revision) -> Vec<Revision> {
+    pub fn leaves_from(&self, revision: &Revision) -> Vec<Revision> {
         let leaves = self.head.tree.leaves_from(revision);
         let shown = leaves.into_iter().filter(|leaf| !self.hidden.contains(leaf.revision));
         shown.map(|leaf| leaf.revision.clone()).collect()
     }
 
-    pub(crate) fn path(&self, revision: &Revision) -> Vec<Revision> {
+    pub fn path(&self, revision: &Revision) -> Vec<Revision> {
         self.head.tree.path(revision).unwrap_or_default()
     }
 
     /// Whether the revision is known, as a leaf or superseded.
-    pub(crate) fn contains(&self, revision: &Revision) -> bool {
+    pub fn contains(&self, revision: &Revision) -> bool {
         if self.hidden.is_empty() { self.head.tree.contains(revision) } else { self.known.contains(revision) }
     }
 
     /// Those that are not known, in the same order.
-    pub(crate) fn missing(&self, revisions: &[Revision]) -> Vec<Revision> {
+    pub fn missing(&self, revisions: &[Revision]) -> Vec<Revision> {
         if self.hidden.is_empty() {
             return self.head.tree.missing(revisions);
         }
@@ -129,21 +131,21 @@ impl<'a> ReadableHead<'a> {
     }
 
     /// The leaves that could be ancestors of missing revisions.
-    pub(crate) fn possible_ancestors(&self, missing: &[Revision]) -> Vec<Revision> {
+    pub fn possible_ancestors(&self, missing: &[Revision]) -> Vec<Revision> {
         let mut ancestors = self.head.tree.possible_ancestors(missing);
         ancestors.retain(|ancestor| !self.hidden.contains(ancestor));
         ancestors
     }
 
     /// The leaves other than `revision`, tombstones or not, the highest revision first.
-    pub(crate) fn other_leaves(&self, revision: &Revision, deleted: bool) -> Vec<String> {
+    pub fn other_leaves(&self, revision: &Revision, deleted: bool) -> Vec<String> {
         let leaves = self.leaves().filter(|leaf| leaf.deleted == deleted && leaf.revision != revision);
         let others: BTreeSet<String> = leaves.map(|leaf| leaf.revision.to_string()).collect();
         others.into_iter().rev().collect()
     }
 
     /// The document's id, if there is a leaf that may be read.
-    pub(crate) fn readable_id(&self, id: String) -> Option<ReadableId> {
+    pub fn readable_id(&self, id: String) -> Option<ReadableId> {
         self.leaves().next().map(|_| ReadableId(id))
     }
 
@@ -160,7 +162,7 @@ impl<'a> ReadableHead<'a> {
     }
 
     /// The record of a leaf; `None` if the revision is no leaf, or may not be read.
-    pub(crate) fn record(
+    pub fn record(
         &self,
         database: &Database,
         snapshot: &Snapshot,
@@ -173,13 +175,13 @@ impl<'a> ReadableHead<'a> {
         }
     }
 
-    pub(crate) const fn change_number(&self) -> u64 {
+    pub const fn change_number(&self) -> u64 {
         self.head.change_number
     }
 }
 
 /// The leaves of a tree that somebody may not know of, where `may_read` says what the `Readers` of each say.
-pub(crate) fn hidden_leaves(
+pub fn hidden_leaves(
     tree: &RevisionTree,
     mut may_read: impl FnMut(&Revision) -> Result<bool>,
 ) -> Result<BTreeSet<Revision>> {
@@ -242,7 +244,7 @@ impl Access {
     }
 
     /// The leaf, if the person may read it: a winner, or one of a head that the person may read.
-    pub(crate) fn readable<'a>(
+    pub fn readable<'a>(
         &self,
         database: &Database,
         id: &'a str,
@@ -255,7 +257,7 @@ impl Access {
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`] if the person may not read the document.
-    pub(crate) fn check_read<'a>(
+    pub fn check_read<'a>(
         &self,
         database: &Database,
         id: &'a str,
@@ -265,7 +267,7 @@ impl Access {
     }
 
     /// The document's revisions, as the person finds them in a snapshot.
-    pub(crate) fn readable_head<'a>(
+    pub fn readable_head<'a>(
         &self,
         database: &Database,
         snapshot: &Snapshot,
@@ -290,7 +292,7 @@ impl Access {
 
     /// The id of a document whose winner in a snapshot the person may read; also of one that is not there, of which there
     /// is nothing to hide.
-    pub(crate) fn readable_id(
+    pub fn readable_id(
         &self,
         database: &Database,
         snapshot: &Snapshot,
@@ -322,10 +324,8 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::access::SERVER;
-    use crate::{
-        AccessList, DatabaseOptions, Databases, Edit, EditMode, Identity, InitialAccess, OpenRevisions,
-        ReadOptions, RowQuery,
-    };
+    use crate::testing::TestServer;
+    use crate::{AccessList, Edit, EditMode, Identity, OpenRevisions, ReadOptions, RowQuery};
 
     thread_local! {
         /// How many leaves this thread has held against somebody's names.
@@ -365,8 +365,7 @@ pub(crate) mod tests {
     fn what_is_hidden_is_looked_at_no_more_than_what_is_not_there() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
-        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        let database = databases.create("db", &InitialAccess::Everybody).unwrap();
+        let database = TestServer::new(&store).create("db");
         let list = AccessList::parse(&json!({"default": {"level": "reader"}})).unwrap();
         database.set_access_list(Some(list)).unwrap();
         let edit = |id: &str| {

@@ -9,6 +9,8 @@
 //! for administrators of the server until they have mended it. Where names count such fields are refused when they are
 //! written.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -21,30 +23,30 @@ use crate::error::{DatabaseError, Result};
 use crate::leaf::Leaf;
 
 /// The field that says who may read a document.
-pub(crate) const READERS: &str = "Readers";
+pub const READERS: &str = "Readers";
 
 /// The field that says who may edit a document.
-pub(crate) const AUTHORS: &str = "Authors";
+pub const AUTHORS: &str = "Authors";
 
 /// A field has at most this many names; one that has more names nobody.
-pub(crate) const NAMES_MAX: usize = 1000;
+pub const NAMES_MAX: usize = 1000;
 
 /// Changes with the form of names in indexes, so that an index that was made of others is rebuilt.
-pub(crate) const NAMES_VERSION: u32 = 2;
+pub const NAMES_VERSION: u32 = 2;
 
 /// What stands for a name in indexes.
-pub(crate) type NameDigest = [u8; 16];
+pub type NameDigest = [u8; 16];
 
 /// Stands for everybody to whom all documents are open.
-pub(crate) const EVERYTHING: NameDigest = [0; 16];
+pub const EVERYTHING: NameDigest = [0; 16];
 
 /// A name as it is compared.
-pub(crate) fn folded(name: &str) -> String {
+pub fn folded(name: &str) -> String {
     name.trim().chars().flat_map(char::to_lowercase).collect()
 }
 
 /// What stands for a name in indexes.
-pub(crate) fn digest_of(name: &str) -> NameDigest {
+pub fn digest_of(name: &str) -> NameDigest {
     let mut digest = NameDigest::default();
     blake3::Hasher::new().update(folded(name).as_bytes()).finalize_xof().fill(&mut digest);
     digest
@@ -52,7 +54,7 @@ pub(crate) fn digest_of(name: &str) -> NameDigest {
 
 /// What a document's `Readers` or `Authors` say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NamesField {
+pub enum NamesField {
     /// These names, as they are compared; none where the field is not there or empty.
     Names(Vec<String>),
     /// Nothing that can be read.
@@ -84,7 +86,7 @@ impl NamesField {
     }
 
     /// Whether nobody is named, and nothing stands there that may be meant to.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         matches!(self, Self::Names(names) if names.is_empty())
     }
 
@@ -97,7 +99,7 @@ impl NamesField {
     }
 
     /// The names that can be read.
-    pub(crate) fn names(&self) -> &[String] {
+    pub fn names(&self) -> &[String] {
         match self {
             Self::Names(names) => names,
             Self::Unreadable => &[],
@@ -106,7 +108,7 @@ impl NamesField {
 }
 
 /// Whether fields have `Readers` that do not let everybody in, as far as that can be told without what is stored outside.
-pub(crate) fn names_somebody(fields: &Fields<'_>) -> bool {
+pub fn names_somebody(fields: &Fields<'_>) -> bool {
     match fields.value(READERS) {
         None => false,
         Some(FieldValue::Outside(_)) => true,
@@ -115,16 +117,12 @@ pub(crate) fn names_somebody(fields: &Fields<'_>) -> bool {
 }
 
 /// Whether a document's `Readers` do not let everybody in, where the database has a list of who may do what.
-pub(crate) fn restricts(document: &Value) -> bool {
+pub fn restricts(document: &Value) -> bool {
     NamesField::of(document.get(READERS).cloned().unwrap_or_default()).keeps_somebody_out()
 }
 
 /// Who may read a document; `None`: everybody.
-pub(crate) fn digests_of(
-    database: &Database,
-    id: &str,
-    leaf: &Leaf<'_>,
-) -> Result<Option<BTreeSet<NameDigest>>> {
+pub fn digests_of(database: &Database, id: &str, leaf: &Leaf<'_>) -> Result<Option<BTreeSet<NameDigest>>> {
     let readers = match names_in(database, id, leaf, READERS)? {
         NamesField::Unreadable => return Ok(Some(BTreeSet::new())),
         NamesField::Names(names) => names,
@@ -137,11 +135,11 @@ pub(crate) fn digests_of(
 }
 
 /// What a field of names of a document says.
-pub(crate) fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &str) -> Result<NamesField> {
+pub fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &str) -> Result<NamesField> {
     let json = match leaf.fields(id)?.value(field) {
         None => return Ok(NamesField::Names(Vec::new())),
         Some(FieldValue::Json(json)) => Cow::Borrowed(json.as_bytes()),
-        Some(FieldValue::Outside(value)) => match database.common.contents.read_all(&value.digest) {
+        Some(FieldValue::Outside(value)) => match database.context.contents.read_all(&value.digest) {
             Ok(json) => Cow::Owned(json),
             // What is lost names nobody, and only this document suffers by it.
             Err(error) if error.is_damage() => return Ok(NamesField::Unreadable),
@@ -155,7 +153,7 @@ pub(crate) fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &s
 ///
 /// # Errors
 /// [`DatabaseError::Invalid`] names the field.
-pub(crate) fn check_names(fields: &Fields<'_>) -> Result<()> {
+pub fn check_names(fields: &Fields<'_>) -> Result<()> {
     for field in [READERS, AUTHORS] {
         let Some(FieldValue::Json(json)) = fields.value(field) else { continue };
         if NamesField::parse(json.as_bytes()) == NamesField::Unreadable {

@@ -5,6 +5,8 @@
 //! read see all of them. That is noted when a database is made, and the note changes in the batch that brings the first
 //! such leaf, for good. A database of an earlier version has no note: those who ask look through its leaves bit by bit.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::Mutex;
@@ -26,14 +28,14 @@ const RESTRICTED: u8 = 1;
 const UNKNOWN: u8 = 2;
 
 /// What is known of it in memory.
-pub(crate) struct Restriction {
+pub struct Restriction {
     state: AtomicU8,
     /// Where the next look begins, while nothing is known; `None`: at the beginning.
     looked_up_to: Mutex<Option<Vec<u8>>>,
 }
 
 impl Restriction {
-    pub(crate) fn read(store: &Store, number: u32) -> Result<Self> {
+    pub fn read(store: &Store, number: u32) -> Result<Self> {
         let stored = store.get(Family::Meta, &keys::restriction(number))?;
         let state = match stored.as_deref() {
             Some([OPEN]) => OPEN,
@@ -44,13 +46,13 @@ impl Restriction {
     }
 
     /// Adds to the batch that makes a database that nothing is hidden there.
-    pub(crate) fn write_open(batch: &mut Batch, number: u32) {
+    pub fn write_open(batch: &mut Batch, number: u32) {
         batch.put(Family::Meta, &keys::restriction(number), &[OPEN]);
     }
 
     /// Adds to a batch with a leaf that names somebody that something is hidden. It counts from now on, before the leaf
     /// can be read, and also if the batch is not stored.
-    pub(crate) fn restrict(&self, batch: &mut Batch, number: u32) {
+    pub fn restrict(&self, batch: &mut Batch, number: u32) {
         self.state.store(RESTRICTED, Ordering::Release);
         batch.put(Family::Meta, &keys::restriction(number), &[RESTRICTED]);
     }
@@ -61,7 +63,7 @@ impl Restriction {
 }
 
 /// Whether a leaf with these fields is hidden from somebody.
-pub(crate) fn restricts(fields: &[u8]) -> Result<bool> {
+pub fn restricts(fields: &[u8]) -> Result<bool> {
     Ok(names_somebody(&Fields::decode(fields)?))
 }
 
@@ -71,7 +73,7 @@ impl Database {
     ///
     /// # Errors
     /// What the store reports.
-    pub(crate) fn shows_all(&self, access: &Access) -> Result<bool> {
+    pub fn shows_all(&self, access: &Access) -> Result<bool> {
         if access.level() < Level::Reader {
             return Ok(false);
         }
@@ -139,7 +141,8 @@ mod tests {
 
     use super::*;
     use crate::access::SERVER;
-    use crate::{AccessList, DatabaseOptions, Databases, Edit, EditMode, Identity, InitialAccess};
+    use crate::testing::TestServer;
+    use crate::{AccessList, Edit, EditMode, Identity};
 
     fn put(database: &Arc<Database>, documents: &[serde_json::Value]) {
         let edit = |json: &serde_json::Value| Edit { json: json.to_string().into(), ..Edit::default() };
@@ -155,15 +158,14 @@ mod tests {
             batch.delete(Family::Meta, &keys::restriction(database.number()));
             database.store().commit(batch).unwrap();
         }
-        Database::load(&database.common, database.number()).unwrap()
+        Database::load(&database.context, database.number()).unwrap()
     }
 
     #[test]
     fn who_sees_all_documents_is_known_after_a_start_and_found_out_after_an_upgrade() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
-        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        let database = databases.create("db", &InitialAccess::Everybody).unwrap();
+        let database = TestServer::new(&store).create("db");
         let list =
             json!({"default": {"level": "reader"}, "entries": [{"name": "post", "level": "depositor"}]});
         database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::{Beside, Edit, EditMode, Prepared, PreparedAttachment, Secret};
 use crate::access::SERVER;
+use crate::testing::TestServer;
 use crate::{
-    ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, InitialAccess, OpenRevision,
-    OpenRevisions, PurgedLeaves, ReadOptions, RowQuery,
+    ChangesQuery, Database, DatabaseError, OpenRevision, OpenRevisions, PurgedLeaves, ReadOptions, RowQuery,
 };
 
 /// The status by which CouchDB's clients know a refusal.
@@ -40,8 +40,7 @@ fn world() -> (tempfile::TempDir, Arc<Database>) {
     options.budget_bytes = Some(16 << 20);
     options.log_extent_bytes = 1 << 20;
     let store = Store::open(options, &scrinium_statistics::Registry::new()).unwrap();
-    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    (dir, databases.create("db", &InitialAccess::Everybody).unwrap())
+    (dir, TestServer::new(&store).create("db"))
 }
 
 /// Stores a document as a version did that checked nothing.

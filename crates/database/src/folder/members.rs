@@ -1,5 +1,7 @@
 //! What is in a folder in the order of the uids, and what came and went since a change.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::sync::Arc;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
@@ -158,7 +160,7 @@ impl Database {
     }
 
     /// The members of a folder after a uid.
-    pub(crate) fn members_at(
+    pub fn members_at(
         &self,
         snapshot: &Snapshot,
         folder: u32,
@@ -181,7 +183,7 @@ impl Database {
     }
 
     /// The changes of what is in a folder after change `since`.
-    pub(crate) fn member_changes_at(
+    pub fn member_changes_at(
         &self,
         snapshot: &Snapshot,
         folder: u32,
@@ -207,7 +209,7 @@ impl Database {
     }
 
     /// The uid of a document in a folder; `None` if it is not there.
-    pub(crate) fn uid_at(&self, snapshot: &Snapshot, folder: u32, id: &str) -> Result<Option<u64>> {
+    pub fn uid_at(&self, snapshot: &Snapshot, folder: u32, id: &str) -> Result<Option<u64>> {
         let stored = snapshot.get(Family::Point, &keys::membership(self.number(), id, folder))?;
         let decode = |stored: scrinium_store::Slice| {
             Membership::decode(&stored).ok_or_else(|| DatabaseError::damaged("membership", id))
@@ -215,7 +217,7 @@ impl Database {
         Ok(stored.map(decode).transpose()?.map(|membership| membership.uid))
     }
 
-    pub(crate) fn has_read(&self, snapshot: &Snapshot, id: &str, person: &str) -> Result<bool> {
+    pub fn has_read(&self, snapshot: &Snapshot, id: &str, person: &str) -> Result<bool> {
         let stored = snapshot.get(Family::Point, &keys::mark(self.number(), id, person))?;
         let decode = |stored: scrinium_store::Slice| {
             Mark::decode(&stored).ok_or_else(|| DatabaseError::damaged("mark", id))
@@ -226,11 +228,11 @@ impl Database {
 
 /// What a page of a folder says of each of its rows.
 #[derive(Clone)]
-pub(crate) struct Places {
-    pub(crate) database: Arc<Database>,
-    pub(crate) snapshot: Snapshot,
-    pub(crate) folder: u32,
-    pub(crate) person: Option<Arc<str>>,
+pub struct Places {
+    pub database: Arc<Database>,
+    pub snapshot: Snapshot,
+    pub folder: u32,
+    pub person: Option<Arc<str>>,
 }
 
 /// Where a row's document is in a folder.
@@ -243,7 +245,7 @@ pub struct Place {
 }
 
 impl Places {
-    pub(crate) fn of(&self, id: &str) -> Result<Place> {
+    pub fn of(&self, id: &str) -> Result<Place> {
         let person = self.person.as_deref();
         let read = person.map(|person| self.database.has_read(&self.snapshot, id, person)).transpose()?;
         Ok(Place {

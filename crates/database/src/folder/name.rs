@@ -1,15 +1,17 @@
 //! What a folder may be called.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use crate::error::{DatabaseError, InvalidInput, Result};
 
 /// Longer names are refused.
-pub(crate) const MAX_NAME_BYTES: usize = 127;
+pub const MAX_NAME_BYTES: usize = 127;
 
 /// Between the name of a folder and that of one within it.
-pub(crate) const SEPARATOR: char = '\\';
+pub const SEPARATOR: char = '\\';
 
-/// Names that differ only in case are the same folder's: this is what they have in common.
-pub(crate) fn folded(name: &str) -> String {
+/// Names that differ only in case are the same folder's: this is what they have in context.
+pub fn folded(name: &str) -> String {
     name.to_lowercase()
 }
 
@@ -17,7 +19,7 @@ pub(crate) fn folded(name: &str) -> String {
 ///
 /// # Errors
 /// `illegal_folder_name`.
-pub(crate) fn validate(name: &str) -> Result<()> {
+pub fn validate(name: &str) -> Result<()> {
     let is_sound =
         |part: &str| !part.is_empty() && part.trim() == part && !part.chars().any(char::is_control);
     if name.len() <= MAX_NAME_BYTES && name.split(SEPARATOR).all(is_sound) {

@@ -3,12 +3,14 @@
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
 use super::record::Member;
-use crate::dropped::PURGE_AT_ONCE;
 use crate::error::Result;
 use crate::keys;
 
+/// Keys removed by one batch when a dropped database or folder is cleared away.
+pub const PURGE_AT_ONCE: usize = 1000;
+
 /// Clears away what the dropped folders of all databases held.
-pub(crate) fn purge_dropped(store: &Store) -> Result<()> {
+pub fn purge_dropped(store: &Store) -> Result<()> {
     let (from, to) = keys::DROPPED_FOLDER_RANGE;
     let snapshot = store.snapshot();
     let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);

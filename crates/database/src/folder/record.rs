@@ -3,6 +3,8 @@
 //! Folders are given by their number here, which no other folder of the database ever gets, so that what is
 //! left of one that was dropped means nothing.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::collections::BTreeMap;
 
 use scrinium_contents::wire::{Input, put_bytes, put_number};
@@ -26,18 +28,18 @@ fn open(bytes: &[u8]) -> Option<Input<'_>> {
 
 /// What a folder is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FolderRecord {
-    pub(crate) number: u32,
+pub struct FolderRecord {
+    pub number: u32,
     /// As it was written by the one who made it.
-    pub(crate) name: String,
+    pub name: String,
     /// Another one for a folder that is made again under an old name, as IMAP wants it (RFC 3501 §2.3.1.1).
-    pub(crate) uid_validity: u32,
+    pub uid_validity: u32,
     /// The columns as a view's definition has them: a JSON array.
-    pub(crate) columns: String,
+    pub columns: String,
 }
 
 impl FolderRecord {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = begin(self.name.len() + self.columns.len() + 16);
         put_number(&mut out, u64::from(self.number));
         put_bytes(&mut out, self.name.as_bytes());
@@ -46,7 +48,7 @@ impl FolderRecord {
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         Some(Self {
             number: input.number()?.try_into().ok()?,
@@ -59,19 +61,19 @@ impl FolderRecord {
 
 /// What changes of a folder as documents come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FolderState {
+pub struct FolderState {
     /// The uid of the next document that is added.
-    pub(crate) next_uid: u64,
+    pub next_uid: u64,
     /// Documents that are in it.
-    pub(crate) total: u64,
+    pub total: u64,
     /// The last change of what is in it.
-    pub(crate) change_number: u64,
+    pub change_number: u64,
 }
 
 impl FolderState {
-    pub(crate) const NEW: Self = Self { next_uid: 1, total: 0, change_number: 0 };
+    pub const NEW: Self = Self { next_uid: 1, total: 0, change_number: 0 };
 
-    pub(crate) fn encode(self) -> Vec<u8> {
+    pub fn encode(self) -> Vec<u8> {
         let mut out = begin(16);
         for number in [self.next_uid, self.total, self.change_number] {
             put_number(&mut out, number);
@@ -79,7 +81,7 @@ impl FolderState {
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         Some(Self { next_uid: input.number()?, total: input.number()?, change_number: input.number()? })
     }
@@ -87,21 +89,21 @@ impl FolderState {
 
 /// That a document is in a folder, found by the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Membership {
-    pub(crate) uid: u64,
+pub struct Membership {
+    pub uid: u64,
     /// The change that put it there.
-    pub(crate) change_number: u64,
+    pub change_number: u64,
 }
 
 impl Membership {
-    pub(crate) fn encode(self) -> Vec<u8> {
+    pub fn encode(self) -> Vec<u8> {
         let mut out = begin(12);
         put_number(&mut out, self.uid);
         put_number(&mut out, self.change_number);
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         Some(Self { uid: input.number()?, change_number: input.number()? })
     }
@@ -109,15 +111,15 @@ impl Membership {
 
 /// That a document is in a folder, found by the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) change_number: u64,
+pub struct Member {
+    pub change_number: u64,
     /// When it was put there, in milliseconds since 1970.
-    pub(crate) added_ms: u64,
-    pub(crate) id: String,
+    pub added_ms: u64,
+    pub id: String,
 }
 
 impl Member {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = begin(self.id.len() + 16);
         put_number(&mut out, self.change_number);
         put_number(&mut out, self.added_ms);
@@ -125,7 +127,7 @@ impl Member {
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         Some(Self {
             change_number: input.number()?,
@@ -137,14 +139,14 @@ impl Member {
 
 /// That a document came into a folder or left it. One that has left is a tombstone, and stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MemberChange {
-    pub(crate) uid: u64,
-    pub(crate) removed: bool,
-    pub(crate) id: String,
+pub struct MemberChange {
+    pub uid: u64,
+    pub removed: bool,
+    pub id: String,
 }
 
 impl MemberChange {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = begin(self.id.len() + 12);
         out.push(if self.removed { REMOVED } else { 0 });
         put_number(&mut out, self.uid);
@@ -152,7 +154,7 @@ impl MemberChange {
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         Some(Self {
             removed: input.byte()? & REMOVED != 0,
@@ -165,21 +167,21 @@ impl MemberChange {
 /// Whether a person has read a document. One that says unread stays, so that the person's other clients learn
 /// of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) read: bool,
+pub struct Mark {
+    pub read: bool,
     /// The change that made it so.
-    pub(crate) change_number: u64,
+    pub change_number: u64,
 }
 
 impl Mark {
-    pub(crate) fn encode(self) -> Vec<u8> {
+    pub fn encode(self) -> Vec<u8> {
         let mut out = begin(12);
         out.push(if self.read { READ } else { 0 });
         put_number(&mut out, self.change_number);
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         Some(Self { read: input.byte()? & READ != 0, change_number: input.number()? })
     }
@@ -187,20 +189,20 @@ impl Mark {
 
 /// That a person's mark changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MarkChange {
-    pub(crate) read: bool,
-    pub(crate) id: String,
+pub struct MarkChange {
+    pub read: bool,
+    pub id: String,
 }
 
 impl MarkChange {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = begin(self.id.len() + 1);
         out.push(if self.read { READ } else { 0 });
         out.extend_from_slice(self.id.as_bytes());
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         let read = input.byte()? & READ != 0;
         Some(Self { read, id: std::str::from_utf8(input.rest()).ok()?.to_owned() })
@@ -209,14 +211,14 @@ impl MarkChange {
 
 /// How many documents a person has read: what is there less these is unread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReadCounts {
-    pub(crate) database: u64,
+pub struct ReadCounts {
+    pub database: u64,
     /// By the folder's number; one that was dropped may be left.
-    pub(crate) folders: BTreeMap<u32, u64>,
+    pub folders: BTreeMap<u32, u64>,
 }
 
 impl ReadCounts {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = begin(16 + self.folders.len() * 8);
         put_number(&mut out, self.database);
         for (folder, count) in &self.folders {
@@ -226,7 +228,7 @@ impl ReadCounts {
         out
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = open(bytes)?;
         let mut counts = Self { database: input.number()?, folders: BTreeMap::new() };
         while !input.rest().is_empty() {
@@ -236,12 +238,12 @@ impl ReadCounts {
     }
 
     /// Counts a document that became read, or is so no more, in the database.
-    pub(crate) const fn count(&mut self, read: bool) {
+    pub const fn count(&mut self, read: bool) {
         count(&mut self.database, read);
     }
 
     /// The same in a folder.
-    pub(crate) fn count_in(&mut self, folder: u32, read: bool) {
+    pub fn count_in(&mut self, folder: u32, read: bool) {
         let counted = self.folders.entry(folder).or_default();
         count(counted, read);
         if *counted == 0 {
@@ -255,13 +257,13 @@ const fn count(counted: &mut u64, more: bool) {
 }
 
 /// How many persons have a mark on a document.
-pub(crate) fn encode_count(count: u64) -> Vec<u8> {
+pub fn encode_count(count: u64) -> Vec<u8> {
     let mut out = begin(5);
     put_number(&mut out, count);
     out
 }
 
 /// `None`: damaged.
-pub(crate) fn decode_count(bytes: &[u8]) -> Option<u64> {
+pub fn decode_count(bytes: &[u8]) -> Option<u64> {
     open(bytes)?.number()
 }

@@ -115,7 +115,7 @@ impl<'a> Renderer<'a> {
             let with_content =
                 self.options.gives_contents() && known_up_to.is_none_or(|known| attachment.revpos > known);
             if with_content {
-                let content = AttachedContent(self.database.common.contents.held(&attachment.content())?);
+                let content = AttachedContent(self.database.context.contents.held(&attachment.content())?);
                 json.literal(",\"data\":").content(Arc::new(content));
             } else {
                 json.literal(",\"length\":").number(attachment.length).literal(",\"stub\":true");
@@ -187,7 +187,7 @@ pub(crate) fn write_fields(
 ) -> Result<()> {
     let damaged = || DatabaseError::damaged_content("field", id);
     fields.write_members(json, false, |outside, json| {
-        let value = database.common.contents.read_all(&outside.digest)?;
+        let value = database.context.contents.read_all(&outside.digest)?;
         if value.len() as u64 != outside.length {
             return Err(damaged());
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::compact::DatabaseSizes;
+use crate::sizes::DatabaseSizes;
 
 /// What somebody may know of a database as a whole.
 #[derive(Clone, Debug)]

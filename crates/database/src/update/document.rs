@@ -131,7 +131,7 @@ impl Transaction<'_> {
             return Err(refusal);
         }
         tree.stem(usize::try_from(self.header.revision_limit).unwrap_or(usize::MAX));
-        check_size(&before.head.tree, &tree, self.database.common.options().leaves_max)?;
+        check_size(&before.head.tree, &tree, self.database.context.options().leaves_max)?;
         let created_ms = if before.is_new { self.now_ms } else { before.head.created_ms };
         let mut leaf = None;
         if grown == Grown::Leaf {
@@ -323,7 +323,7 @@ impl Transaction<'_> {
         }
         // The content of a stub may lose its last other reference to another update meanwhile.
         for attachment in &attachments {
-            self.pins.push(self.database.common.contents.pin(&attachment.digest));
+            self.pins.push(self.database.context.contents.pin(&attachment.digest));
         }
         Ok(attachments)
     }
@@ -538,7 +538,7 @@ impl Transaction<'_> {
     fn let_collect(&mut self, digest: &Digest) {
         // Pinned until the batch is stored: else the collector, which still sees the reference,
         // could remove the note that this batch writes.
-        self.pins.push(self.database.common.contents.pin(digest));
+        self.pins.push(self.database.context.contents.pin(digest));
         self.batch.put(Family::Point, &keys::collectable(digest), &[]);
     }
 

@@ -3,6 +3,8 @@
 //! An index and the documents are looked at as they stood together at one moment; documents that changed after the
 //! change that the index had reached then are left out on both sides. Readers, writers and updates of the index go on.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -18,10 +20,10 @@ use super::update::environment;
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
-use crate::fixup::Tally;
 use crate::head::ChangeRecord;
 use crate::keys;
 use crate::leaf::Leaf;
+use crate::view::tally::Tally;
 
 /// Documents evaluated together.
 const DOCUMENTS_AT_ONCE: usize = 64;
@@ -33,7 +35,7 @@ const BEHIND_MAX: usize = 10_000;
 const TRIES: usize = 3;
 
 /// What an audit of one index came to.
-pub(crate) enum Audited {
+pub enum Audited {
     /// It has what it should.
     Sound,
     /// Nobody has read it yet.
@@ -45,15 +47,15 @@ pub(crate) enum Audited {
 }
 
 /// An index that can be audited and rebuilt.
-pub(crate) struct Audit {
+pub struct Audit {
     /// `design document/view`, or a folder.
-    pub(crate) name: String,
+    pub name: String,
     group: Arc<Group>,
     place: usize,
 }
 
 /// An index, or what cannot be audited and why.
-pub(crate) type Found = std::result::Result<Audit, (String, DatabaseError)>;
+pub type Found = std::result::Result<Audit, (String, DatabaseError)>;
 
 /// The entries and lists of an index.
 #[derive(Default, PartialEq, Eq)]
@@ -67,7 +69,7 @@ impl Database {
     ///
     /// # Errors
     /// What the store reports.
-    pub(crate) fn audits(self: &Arc<Self>) -> Result<Vec<Found>> {
+    pub fn audits(self: &Arc<Self>) -> Result<Vec<Found>> {
         let mut audits = Vec::new();
         for design in self.design_names()? {
             match self.view_group(&design) {
@@ -101,7 +103,7 @@ impl Audit {
     }
 
     /// Whether the index can be held against its documents, and not only against itself.
-    pub(crate) fn is_comparable(&self) -> bool {
+    pub fn is_comparable(&self) -> bool {
         self.view().is_some_and(is_comparable)
     }
 
@@ -109,7 +111,7 @@ impl Audit {
     ///
     /// # Errors
     /// What the store reports.
-    pub(crate) fn rebuild(&self, database: &Arc<Database>) -> Result<()> {
+    pub fn rebuild(&self, database: &Arc<Database>) -> Result<()> {
         self.view().map_or(Ok(()), |view| database.rebuild_views(vec![view]))
     }
 
@@ -117,11 +119,7 @@ impl Audit {
     ///
     /// # Errors
     /// What the store reports, and that of `tick`.
-    pub(crate) fn run(
-        &self,
-        database: &Arc<Database>,
-        tick: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Audited> {
+    pub fn run(&self, database: &Arc<Database>, tick: &mut dyn FnMut() -> Result<()>) -> Result<Audited> {
         let Some(view) = self.view() else { return Ok(Audited::NotBuilt) };
         let mut last = Audited::NotBuilt;
         for _ in 0..TRIES {

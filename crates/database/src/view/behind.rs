@@ -10,7 +10,7 @@ use crate::error::Result;
 impl Database {
     /// The last change that all indexes of the database have followed; `u64::MAX` if there is none that follows. An
     /// index that is empty begins with the documents as they are then, and asks for no change before.
-    pub(crate) fn followed_by_all(&self) -> Result<u64> {
+    pub fn followed_by_all(&self) -> Result<u64> {
         let building = |index: &super::ViewIndex| index.is_updating() && index.reached() == 0;
         if self.views.indexes.lock().values().any(|index| building(index)) {
             return Ok(0);
@@ -42,7 +42,7 @@ impl Database {
 
     /// Empties the indexes of all views and folders but those that somebody reads or updates just now; they are built
     /// again when they are read. Returns how many there were.
-    pub(crate) fn discard_views(&self) -> Result<usize> {
+    pub fn discard_views(&self) -> Result<usize> {
         let mut discarded = 0;
         for (identity, _) in stored_indexes(self.store(), self.number())? {
             if let Ok(identity) = <[u8; 16]>::try_from(identity) {
@@ -53,7 +53,7 @@ impl Database {
     }
 
     /// The ranges of keys of a design document's indexes in the derived families.
-    pub(crate) fn index_ranges(self: &std::sync::Arc<Self>, design: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    pub fn index_ranges(self: &std::sync::Arc<Self>, design: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let group = self.view_group(design)?;
         let ids = group.kept().map(|view| view.index.id);
         Ok(ids.map(|id| (id.to_be_bytes().to_vec(), (id + 1).to_be_bytes().to_vec())).collect())

@@ -57,7 +57,7 @@ impl<'a> Document<'a> {
         match value {
             FieldValue::Json(json) => Some(Cow::Borrowed(json.as_bytes())),
             FieldValue::Outside(value) => {
-                let read = self.database.common.contents.read_all(&value.digest);
+                let read = self.database.context.contents.read_all(&value.digest);
                 self.kept(read.map_err(DatabaseError::from)).map(Cow::Owned)
             }
         }

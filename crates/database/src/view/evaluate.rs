@@ -156,7 +156,7 @@ impl<'a> Evaluator<'a> {
             let texts: Vec<&str> = given.map(|(_, text)| text.as_str()).collect();
             let begun = Instant::now();
             let mapped = map_patiently(&mut scripts.engine, &texts)?;
-            self.database.common.wide.view_counts.ran_scripts(begun.elapsed());
+            self.database.context.server.view_counts.ran_scripts(begun.elapsed());
             for (function, line) in scripts.engine.take_log() {
                 let view = scripts.views.get(function).and_then(|place| self.views.get(*place));
                 if let Some(view) = view
@@ -174,7 +174,7 @@ impl<'a> Evaluator<'a> {
                         continue;
                     };
                     let rows = mapped.and_then(|entries| emitted(&entries)).unwrap_or_else(|error| {
-                        self.database.common.wide.view_counts.script_failed();
+                        self.database.context.server.view_counts.script_failed();
                         view.index.failures.note(id, &error);
                         Vec::new()
                     });
@@ -206,7 +206,7 @@ fn engines(database: &Database, views: &[&View]) -> Vec<Scripts> {
         let scripts = views.iter().filter_map(|view| view.definition.script());
         let sources: Vec<&str> = scripts.map(|script| script.map.as_str()).collect();
         let modules = library.map(|library| &library.modules);
-        let pool = &database.common.wide.scripts;
+        let pool = &database.context.server.scripts;
         let mut engine = MapEngine::new(pool, database.uuid(), &sources, modules);
         for (function, view) in views.iter().enumerate() {
             engine.share_conduct(function, &view.index.failures.conduct());

@@ -1,5 +1,6 @@
 //! What is counted of the views of all databases, under names in Domino's manner.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -7,11 +8,12 @@ use scrinium_javascript::PoolFigures;
 use scrinium_statistics::Registry;
 
 use super::update::Waiting;
-use crate::databases::Databases;
+use crate::context::ServerContext;
+use crate::figures::float;
 
 /// Since the start.
 #[derive(Default)]
-pub(crate) struct ViewCounts {
+pub struct ViewCounts {
     builds: AtomicU64,
     build_us: AtomicU64,
     spilled_bytes: AtomicU64,
@@ -76,44 +78,38 @@ impl ViewCounts {
     }
 }
 
-impl Databases {
-    /// `View.Builds` (from all documents), `.Milliseconds` and `.SpilledBytes` (sorted files in `view.rebuild_dir`);
-    /// `View.ReadAgain` (indexes that had been discarded because nobody read them); `View.Refreshes` (of views that
-    /// depend on the time) and `.Milliseconds`; `View.Scripts.Milliseconds` of map functions, which run on several
-    /// processes, and `View.Scripts.Failures`; `Javascript.Processes` that run functions now, `.Busy`, `.Started`, and `.Lost`, which did
-    /// not end because nobody needed them; `View.Updates` (that a reader waited for, of
-    /// indexes that are there; those updated together are counted once), by how many `.Changes` they were behind, and how
-    /// many `.Milliseconds` readers waited; `View.Updates.Background`, with the same, of updates that nobody waited for.
-    pub(crate) fn register_view_statistics(&self, statistics: &Registry) {
-        let count = |name: &str, read: fn(&ViewCounts) -> u64| {
-            self.figure(statistics, name, move |common| {
-                crate::compact::float(read(&common.wide.view_counts))
-            });
-        };
-        count("View.Builds", |counts| value(&counts.builds));
-        count("View.Builds.Milliseconds", |counts| value(&counts.build_us) / 1000);
-        count("View.Builds.SpilledBytes", |counts| value(&counts.spilled_bytes));
-        count("View.ReadAgain", |counts| value(&counts.read_again));
-        count("View.Refreshes", |counts| value(&counts.refreshes));
-        count("View.Refreshes.Milliseconds", |counts| value(&counts.refresh_us) / 1000);
-        count("View.Scripts.Milliseconds", |counts| value(&counts.script_us) / 1000);
-        count("View.Scripts.Failures", |counts| value(&counts.script_failures));
-        let processes = |name: &str, read: fn(PoolFigures) -> u64| {
-            self.figure(statistics, name, move |common| {
-                crate::compact::float(read(common.wide.scripts.figures()))
-            });
-        };
-        processes("Javascript.Processes", |figures| figures.processes);
-        processes("Javascript.Processes.Busy", |figures| figures.busy);
-        processes("Javascript.Processes.Started", |figures| figures.started);
-        processes("Javascript.Processes.Lost", |figures| figures.lost);
-        count("View.Updates", |counts| value(&counts.for_readers.updates));
-        count("View.Updates.Changes", |counts| value(&counts.for_readers.changes));
-        count("View.Updates.Milliseconds", |counts| value(&counts.for_readers.took_us) / 1000);
-        count("View.Updates.Background", |counts| value(&counts.for_nobody.updates));
-        count("View.Updates.Background.Changes", |counts| value(&counts.for_nobody.changes));
-        count("View.Updates.Background.Milliseconds", |counts| value(&counts.for_nobody.took_us) / 1000);
-    }
+/// `View.Builds` (from all documents), `.Milliseconds` and `.SpilledBytes` (sorted files in `view.rebuild_dir`);
+/// `View.ReadAgain` (indexes that had been discarded because nobody read them); `View.Refreshes` (of views that
+/// depend on the time) and `.Milliseconds`; `View.Scripts.Milliseconds` of map functions, which run on several
+/// processes, and `View.Scripts.Failures`; `Javascript.Processes` that run functions now, `.Busy`, `.Started`, and `.Lost`, which did
+/// not end because nobody needed them; `View.Updates` (that a reader waited for, of
+/// indexes that are there; those updated together are counted once), by how many `.Changes` they were behind, and how
+/// many `.Milliseconds` readers waited; `View.Updates.Background`, with the same, of updates that nobody waited for.
+pub fn register_view_statistics(server: &Arc<ServerContext>, statistics: &Registry) {
+    let count = |name: &str, read: fn(&ViewCounts) -> u64| {
+        server.figure(statistics, name, move |server| float(read(&server.view_counts)));
+    };
+    count("View.Builds", |counts| value(&counts.builds));
+    count("View.Builds.Milliseconds", |counts| value(&counts.build_us) / 1000);
+    count("View.Builds.SpilledBytes", |counts| value(&counts.spilled_bytes));
+    count("View.ReadAgain", |counts| value(&counts.read_again));
+    count("View.Refreshes", |counts| value(&counts.refreshes));
+    count("View.Refreshes.Milliseconds", |counts| value(&counts.refresh_us) / 1000);
+    count("View.Scripts.Milliseconds", |counts| value(&counts.script_us) / 1000);
+    count("View.Scripts.Failures", |counts| value(&counts.script_failures));
+    let processes = |name: &str, read: fn(PoolFigures) -> u64| {
+        server.figure(statistics, name, move |server| float(read(server.scripts.figures())));
+    };
+    processes("Javascript.Processes", |figures| figures.processes);
+    processes("Javascript.Processes.Busy", |figures| figures.busy);
+    processes("Javascript.Processes.Started", |figures| figures.started);
+    processes("Javascript.Processes.Lost", |figures| figures.lost);
+    count("View.Updates", |counts| value(&counts.for_readers.updates));
+    count("View.Updates.Changes", |counts| value(&counts.for_readers.changes));
+    count("View.Updates.Milliseconds", |counts| value(&counts.for_readers.took_us) / 1000);
+    count("View.Updates.Background", |counts| value(&counts.for_nobody.updates));
+    count("View.Updates.Background.Changes", |counts| value(&counts.for_nobody.changes));
+    count("View.Updates.Background.Milliseconds", |counts| value(&counts.for_nobody.took_us) / 1000);
 }
 
 fn add(count: &AtomicU64, more: u64) {

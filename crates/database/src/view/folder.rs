@@ -146,7 +146,7 @@ impl Database {
         self.views.folders.lock().retain(|number, _| folders.iter().any(|folder| folder.number == *number));
         let identity = |folder: &crate::FolderInfo| {
             let definition = design::of_folder(&folder.name, folder.number, &folder.columns)?;
-            Ok(registry::stored_identity(&definition.identity, self.common.collation))
+            Ok(registry::stored_identity(&definition.identity, self.context.collation))
         };
         folders.iter().map(identity).collect()
     }

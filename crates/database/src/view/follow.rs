@@ -16,7 +16,6 @@ use super::policy::{Policies, UpdatePolicy};
 use super::update::Waiting;
 use super::{DESIGNS_AT_ONCE, View, Views};
 use crate::database::Database;
-use crate::databases::Databases;
 use crate::error::Result;
 use crate::rows::RowQuery;
 
@@ -30,7 +29,7 @@ const READ_WITHIN_MIN: Duration = Duration::from_mins(10);
 
 /// Names of databases in which something is to be brought up to date.
 #[derive(Default)]
-pub(crate) struct Announced(Mutex<HashSet<String>>);
+pub struct Announced(Mutex<HashSet<String>>);
 
 impl Views {
     /// Whether a change of a document may concern the update task.
@@ -57,7 +56,7 @@ impl Database {
         if self.views.announced.swap(true, Ordering::AcqRel) {
             return;
         }
-        let mut announced = self.common.wide.announced.0.lock();
+        let mut announced = self.context.server.announced.0.lock();
         if announced.len() < ANNOUNCED_MAX {
             announced.insert(self.name().to_owned());
         } else {
@@ -136,26 +135,28 @@ impl Database {
     }
 }
 
-impl Databases {
-    /// Whether [`take_announced`](Self::take_announced) gives any.
+impl Database {
+    /// What has announced itself was taken: the next change announces it again.
+    pub fn forget_announcement(&self) {
+        self.views.announced.store(false, Ordering::Release);
+    }
+}
+
+impl Announced {
+    /// Whether [`take`](Self::take) gives none.
     #[must_use]
-    pub fn has_announced(&self) -> bool {
-        !self.announced().0.lock().is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
     }
 
-    /// The databases in which views or folders are to be brought up to date in the background
-    /// ([`Database::take_wanted_views`], [`Database::take_wanted_folders`], [`Database::update_followed_views`]), each once
-    /// however often something changed in it; at most this many, which are forgotten with this call.
+    /// The names of databases in which something is to be brought up to date, at most `max`; they are forgotten.
     #[must_use]
-    pub fn take_announced(&self, max: usize) -> Vec<Arc<Database>> {
-        let mut announced = self.announced().0.lock();
+    pub fn take(&self, max: usize) -> Vec<String> {
+        let mut announced = self.0.lock();
         let names: Vec<String> = announced.iter().take(max).cloned().collect();
         for name in &names {
             announced.remove(name);
         }
-        drop(announced);
-        // A database that is gone needs nothing more.
-        let databases = names.into_iter().filter_map(|name| self.get(&name).ok());
-        databases.inspect(|database| database.views.announced.store(false, Ordering::Release)).collect()
+        names
     }
 }

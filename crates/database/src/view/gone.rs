@@ -75,7 +75,7 @@ impl Database {
     ///
     /// # Errors
     /// What the store reports, and what `go_on` says.
-    pub(crate) fn free_lists<E: From<DatabaseError>>(
+    pub fn free_lists<E: From<DatabaseError>>(
         &self,
         go_on: &mut dyn FnMut() -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
@@ -155,7 +155,8 @@ mod tests {
 
     use super::*;
     use crate::access::SERVER;
-    use crate::{CompactOrder, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, RowQuery};
+    use crate::testing::TestServer;
+    use crate::{Edit, EditMode, ReadOptions, RowQuery};
 
     const DOCUMENTS: usize = 1200;
 
@@ -215,8 +216,7 @@ mod tests {
     fn lists_of_a_view_that_was_discarded_alone_are_freed() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
-        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        let database = databases.create("db", &crate::InitialAccess::Everybody).unwrap();
+        let database = TestServer::new(&store).create("db");
         put(&database, (0..DOCUMENTS).map(|number| document(number, number)).collect());
         put(&database, vec![design(&["a", "bb", "ccc"])]);
         let before = keys_of(&database, "a");
@@ -231,7 +231,7 @@ mod tests {
         let added = keys_of(&database, "dddd");
         keys_of(&database, "a");
         assert_eq!(lists(&database), 4 * DOCUMENTS - 100);
-        databases.compact("db", &CompactOrder::default()).unwrap();
+        database.free_lists::<DatabaseError>(&mut || Ok(())).unwrap();
         assert_eq!(lists(&database), 3 * DOCUMENTS);
         assert!(database.homes_with_gone().unwrap().is_empty());
         put(&database, (0..100).map(|number| document(number, number)).collect());

@@ -11,7 +11,7 @@
 //! Sort keys and ids end themselves, so no key but a response's begins with another, and a walk through the keys is
 //! one through the tree, each document before its responses.
 //!
-//! The value: the level; where in the key the id begins, or 0 and the id; the *head*, which an entry has in common
+//! The value: the level; where in the key the id begins, or 0 and the id; the *head*, which an entry has in context
 //! with all beneath it: for each sorted column where in the key its sort key ends, and its JSON; then the JSON of
 //! each column, but a main document's sorted ones. What a sort key or a total tells is stored as nothing.
 

@@ -55,7 +55,7 @@ pub(super) struct Progress {
 /// How far the tasks are that work on a group's indexes, going by the one that takes longest.
 pub(super) fn progress(database: &Database, group: &Group, is_behind: bool) -> Progress {
     let numbers: Vec<u64> = group.kept().map(|view| view.index.working.0.load(Ordering::Relaxed)).collect();
-    let running = database.common.tasks().map(|tasks| tasks.running()).unwrap_or_default();
+    let running = database.context.tasks().map(|tasks| tasks.running()).unwrap_or_default();
     let tasks: Vec<_> = running.into_iter().filter(|task| numbers.contains(&task.id)).collect();
     if tasks.is_empty() {
         let known = |value: u64| (!is_behind).then_some(value);

@@ -18,15 +18,14 @@ use scrinium_clock::Clock;
 use scrinium_index::{Index, IndexError};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
-use super::View;
 use super::definition::Definition;
 use super::entries::decode_list;
 use super::failures::{self, Failures};
-use super::gone;
 use super::hierarchy::record::{Record, remove_links};
 use super::info::Working;
 use super::lists::{self, Lists, list_key};
 use super::usage::{self, Usage};
+use super::{View, gone};
 use crate::collation::Collation;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -163,7 +162,7 @@ pub(super) fn stored_identity(definition: &[u8; 16], collation: Collation) -> [u
 
 /// The index of a view: the one that is open, the one that is stored, or a new one.
 pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<ViewIndex>> {
-    let collation = database.common.collation;
+    let collation = database.context.collation;
     let identity = stored_identity(&definition.identity, collation);
     let mut indexes = database.views.indexes.lock();
     if let Some(index) = indexes.get(&identity) {
@@ -437,7 +436,10 @@ pub(super) fn drop_stored(database: &Database, identity: &[u8; 16]) -> Result<bo
 }
 
 /// Removes everything derived from a database that was dropped.
-pub(crate) fn drop_all(store: &Store, database: u32) -> Result<()> {
+///
+/// # Errors
+/// What the store reports.
+pub fn drop_all(store: &Store, database: u32) -> Result<()> {
     let (from, to) = keys::database_range(database);
     let mut batch = Batch::new();
     for family in keys::DERIVED_FAMILIES {

@@ -32,7 +32,7 @@ pub(crate) fn functions_of(sources: impl IntoIterator<Item = impl AsRef<[u8]>>) 
 impl Database {
     /// What reduces by a function, in processes of this database.
     pub(super) fn reducer(&self, reducer: &Reducer) -> ReduceEngine {
-        ReduceEngine::new(&self.common.wide.scripts, self.uuid(), reducer.clone())
+        ReduceEngine::new(&self.context.server.scripts, self.uuid(), reducer.clone())
     }
 }
 

@@ -137,7 +137,7 @@ impl Database {
         let key = key(self.number(), design, &view.definition.name);
         let Some(stored) = self.store().get(Family::DerivedPoint, &key)? else { return Ok(None) };
         let Ok(last) = serde_json::from_slice::<LastBuilt>(&stored) else { return Ok(None) };
-        if last.collation.read_back != self.common.collation.read_back || !lineage.contains(&last.revision) {
+        if last.collation.read_back != self.context.collation.read_back || !lineage.contains(&last.revision) {
             return Ok(None);
         }
         let Some(definition) = last.definition() else { return Ok(None) };
@@ -205,7 +205,7 @@ impl Database {
             return Ok(());
         }
         let before = group.before.lock().take();
-        let is_outdated = |view: &View| view.index.collation != self.common.collation;
+        let is_outdated = |view: &View| view.index.collation != self.context.collation;
         if before.is_some_and(|before| before.views.iter().any(is_outdated)) {
             self.clean_up_views()?;
         }

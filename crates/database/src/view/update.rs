@@ -26,11 +26,11 @@ use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
 use crate::keys;
 use crate::leaf::Leaf;
-
-pub(crate) use build::default_rebuild_dir;
-pub(super) use build::unfinished_build;
 use following::Following;
 use together::Changed;
+
+pub(super) use build::unfinished_build;
+pub use build::{default_rebuild_dir, remove_left_builds};
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
@@ -207,7 +207,7 @@ impl Database {
         if result.is_ok() {
             all.iter().for_each(|view| view.index.note_current(begun.moment));
             if were_built {
-                self.common.wide.view_counts.updated(waiting, behind, begun.measured.elapsed());
+                self.context.server.view_counts.updated(waiting, behind, begun.measured.elapsed());
             }
         }
         result
@@ -260,7 +260,7 @@ impl Database {
         // A time to come is wrong too: the clock was set back since.
         let age_s =
             || now_s().saturating_sub(view.index.evaluated_s.load(Ordering::Relaxed)).saturating_abs();
-        view.definition.is_time_variant && age_s() >= self.common.options().time_variant_seconds
+        view.definition.is_time_variant && age_s() >= self.context.options().time_variant_seconds
     }
 
     fn follow(self: &Arc<Self>, views: &[&View]) -> Result<()> {
@@ -297,7 +297,7 @@ impl Database {
                 self.follow_changes(&snapshot, &rest, &environment, last, following)
             })?;
             if is_refreshed {
-                self.common.wide.view_counts.refreshed(begun.elapsed());
+                self.context.server.view_counts.refreshed(begun.elapsed());
             }
         }
         let now_s = environment.now.as_second();
@@ -318,7 +318,7 @@ impl Database {
                 (self.is_out_of_date(view), view.index.reached() == 0, Instant::now());
             self.follow_hierarchy(view, snapshot, environment, last, whole)?;
             if whole && !is_new {
-                self.common.wide.view_counts.refreshed(begun.elapsed());
+                self.context.server.view_counts.refreshed(begun.elapsed());
             }
             view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
         }

@@ -17,7 +17,6 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 use super::figures::ViewCounts;
 use super::registry::{self, ViewIndex};
 use crate::database::Database;
-use crate::databases::Databases;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::keys;
@@ -66,7 +65,7 @@ impl Usage {
             read_s: AtomicI64::new(noted_s),
             noted_s: AtomicI64::new(noted_s),
             discarded: AtomicBool::new(noted.is_some_and(|noted| noted.discarded)),
-            counts: Arc::clone(&database.common.wide.view_counts),
+            counts: Arc::clone(&database.context.server.view_counts),
         })
     }
 
@@ -202,40 +201,42 @@ impl ViewIndex {
     }
 }
 
-impl Databases {
-    /// Discards the indexes of all views and folders that nobody has read for so long; they are built again when they
-    /// are read. Reads one range of about 50 bytes for each index of the server. Returns how many there were.
-    ///
-    /// # Errors
-    /// What the store reports; the rest is done by the next call.
-    pub fn discard_unused_views(&self, unused_for: Duration) -> Result<usize> {
-        let unused_s = i64::try_from(unused_for.as_secs()).unwrap_or(i64::MAX);
-        let until_s = self.clock().timestamp().as_second().saturating_sub(unused_s);
-        let mut discarded = 0;
-        for common in self.commons() {
-            let mut from = usage_range(0).0;
-            while let Some(step) = Step::read(&common.store, &from, until_s)? {
-                for (database, identity) in step.unused {
-                    discarded += usize::from(self.discard(&common.store, database, &identity, until_s)?);
-                }
-                from = step.next;
-            }
-        }
-        Ok(discarded)
-    }
+/// Finds a database by its name.
+pub type FindDatabase<'a> = dyn Fn(&str) -> Result<Arc<Database>> + 'a;
 
-    fn discard(&self, store: &Store, number: u32, identity: &[u8; 16], until_s: i64) -> Result<bool> {
-        let header = store.get(Family::Meta, &keys::header(number))?;
-        let database = match header.and_then(|header| Header::decode(&header)) {
-            Some(header) => self.get(&header.name),
-            None => Err(DatabaseError::no_database()),
-        };
-        match database {
-            Ok(database) if database.number() == number => database.discard_index(identity, until_s),
-            // Its records go with the rest of it.
-            Ok(_) | Err(DatabaseError::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error),
+/// Discards the indexes in a store that nobody has read since `until_s`; `open` finds a database by its name. Returns how many
+/// there were.
+///
+/// # Errors
+/// What the store reports; the rest is done by the next call.
+pub fn discard_unused(store: &Store, until_s: i64, open: &FindDatabase<'_>) -> Result<usize> {
+    let mut discarded = 0;
+    let mut from = usage_range(0).0;
+    while let Some(step) = Step::read(store, &from, until_s)? {
+        for (database, identity) in step.unused {
+            discarded += usize::from(discard(store, database, &identity, (until_s, open))?);
         }
+        from = step.next;
+    }
+    Ok(discarded)
+}
+
+fn discard(
+    store: &Store,
+    number: u32,
+    identity: &[u8; 16],
+    (until_s, open): (i64, &FindDatabase<'_>),
+) -> Result<bool> {
+    let header = store.get(Family::Meta, &keys::header(number))?;
+    let database = match header.and_then(|header| Header::decode(&header)) {
+        Some(header) => open(&header.name),
+        None => Err(DatabaseError::no_database()),
+    };
+    match database {
+        Ok(database) if database.number() == number => database.discard_index(identity, until_s),
+        // Its records go with the rest of it.
+        Ok(_) | Err(DatabaseError::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

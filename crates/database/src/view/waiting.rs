@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::View;
+use crate::context::ServerContext;
 use crate::database::Database;
-use crate::databases::Wide;
 use crate::error::{DatabaseError, Result};
 
 /// Threads that update views of one database at once.
@@ -138,7 +138,7 @@ impl Database {
         indexes.sort_unstable();
         indexes.dedup();
         let subject = Subject { database: self.number(), indexes };
-        let updates = &self.common.wide.updates;
+        let updates = &self.context.server.updates;
         let mut state = updates.state.lock();
         let done = match state.underway(&subject, wanted) {
             Some(done) => done,
@@ -148,7 +148,7 @@ impl Database {
                 }
                 let (done, receiver) = watch::channel(None);
                 state.queue.push_back(Job { subject, database: Arc::clone(self), views, done });
-                begin_thread(&self.common.wide, &mut state)?;
+                begin_thread(&self.context.server, &mut state)?;
                 receiver
             }
         };
@@ -208,11 +208,11 @@ impl State {
 }
 
 /// Begins another thread, if there may be more. A thread looks for work until there is none that may be done.
-fn begin_thread(wide: &Arc<Wide>, state: &mut State) -> Result<()> {
+fn begin_thread(server: &Arc<ServerContext>, state: &mut State) -> Result<()> {
     if state.threads >= threads_max() {
         return Ok(());
     }
-    let of_thread = Arc::clone(wide);
+    let of_thread = Arc::clone(server);
     let begun = std::thread::Builder::new().name("view update".to_owned()).spawn(move || work(&of_thread));
     match begun {
         Ok(_) => state.threads += 1,
@@ -226,9 +226,9 @@ fn begin_thread(wide: &Arc<Wide>, state: &mut State) -> Result<()> {
     Ok(())
 }
 
-fn work(wide: &Wide) {
+fn work(server: &ServerContext) {
     loop {
-        let mut state = wide.updates.state.lock();
+        let mut state = server.updates.state.lock();
         let Some(Job { subject, database, views, done }) = state.take() else {
             state.threads -= 1;
             return;
@@ -238,7 +238,7 @@ fn work(wide: &Wide) {
         let result = catch_unwind(AssertUnwindSafe(update)).unwrap_or_else(|_| {
             Err(DatabaseError::Internal { reason: "updating a view panicked".to_owned() })
         });
-        wide.updates.state.lock().running.retain(|running| running.subject != subject);
+        server.updates.state.lock().running.retain(|running| running.subject != subject);
         // Nobody may wait any more.
         done.send_replace(Some(result));
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::common::{SERVER, Server, edit, get, put, read_attachment, replicate};
-use scrinium_database::{
-    Database, DatabaseError, Databases, Edit, EditMode, FolderChange, NewAttachment, RowQuery,
-};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseError, Edit, EditMode, FolderChange, NewAttachment, RowQuery};
 use scrinium_store::{Direction, Family, KeyRange, Store};
 use serde_json::json;
+
+use crate::common::{SERVER, Server, edit, get, put, read_attachment, replicate};
 
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 7_u64;

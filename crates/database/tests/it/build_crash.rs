@@ -9,16 +9,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{
-    Database, DatabaseOptions, Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery,
-};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, ReadOptions, RowQuery};
 use scrinium_fault::{Kills, Victim, tell};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
+
+use crate::common::SERVER;
 
 const DOCUMENTS: u64 = 6000;
 /// A build may hold a quarter of it.

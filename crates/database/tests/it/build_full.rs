@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{
-    Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, RowQuery,
-};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseError, DatabaseOptions, Edit, EditMode, ReadOptions, RowQuery};
 use scrinium_fault::{Calls, Failure, Faults, Plan, rerun, run_bounded};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::json;
+
+use crate::common::SERVER;
 
 const FOLDER: &str = "SCRINIUM_FULL_FOLDER";
 const DOCUMENTS: usize = 9000;

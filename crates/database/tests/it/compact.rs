@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{SERVER, Server, get, put, replicate};
 use proptest::prelude::*;
+use scrinium_catalog::Databases;
 use scrinium_database::{
-    ChangesQuery, CompactOptions, CompactOrder, CompactStyle, Database, DatabaseError, Databases, Edit,
-    EditMode, FolderChange, Freshness, OpenRevision, OpenRevisions, ReadOptions, RowQuery, Since,
+    ChangesQuery, Database, DatabaseError, Edit, EditMode, FolderChange, Freshness, OpenRevision,
+    OpenRevisions, ReadOptions, RowQuery, Since,
 };
+use scrinium_maintenance::{CompactOptions, CompactOrder, CompactStyle, Compactor};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::IoClass;
 use serde_json::{Value, json};
+
+use crate::common::{SERVER, Server, get, put, replicate};
 
 const STYLES: [CompactStyle; 3] = [CompactStyle::Reclaim, CompactStyle::Shrink, CompactStyle::Copy];
 
@@ -178,7 +181,7 @@ proptest! {
                     let order = CompactOrder {
                         style, discard_views, bypass_file_cache: *bypass_file_cache, ..CompactOrder::default()
                     };
-                    let compacted = server.databases.compact("a", &order).unwrap();
+                    let compacted = Compactor::of(&server.databases).compact("a", &order).unwrap();
                     assert!(!compacted.skipped && !compacted.stopped);
                 }
             });
@@ -201,7 +204,7 @@ proptest! {
         steps in prop::collection::vec((0..20_u8, 0..8_u8), 1..120),
     ) {
         let server = Server::timed();
-        server.databases.set_compact_options(CompactOptions { purge_after: Duration::from_millis(1) });
+        Compactor::of(&server.databases).set_options(CompactOptions { purge_after: Duration::from_millis(1) });
         let database = prepare(&server.databases, "a");
         let mut replicas = [Replica::default(), Replica::default()];
         let mut known = BTreeMap::new();
@@ -222,12 +225,12 @@ proptest! {
                 6 => drop(rows(&database)),
                 _ => {
                     server.pass(Duration::from_millis(2));
-                    server.databases.compact("a", &CompactOrder::default()).unwrap();
+                    Compactor::of(&server.databases).compact("a", &CompactOrder::default()).unwrap();
                 }
             }
         }
         server.pass(Duration::from_millis(2));
-        server.databases.compact("a", &CompactOrder::default()).unwrap();
+        Compactor::of(&server.databases).compact("a", &CompactOrder::default()).unwrap();
         let there: Vec<String> = known.keys().cloned().collect();
         for (number, replica) in replicas.iter_mut().enumerate() {
             replica.follow(&database, u8::try_from(number).unwrap());
@@ -236,7 +239,7 @@ proptest! {
         let entries = rows(&database);
         prop_assert_eq!(entries.len(), there.len());
         // Now that everybody has seen everything, nothing is left of what is gone.
-        server.databases.compact("a", &CompactOrder::default()).unwrap();
+        Compactor::of(&server.databases).compact("a", &CompactOrder::default()).unwrap();
         let info = database.info().unwrap();
         prop_assert_eq!((info.deleted_count, info.document_count), (0, there.len() as u64 + 1));
         let purged = database.purged_documents().unwrap();
@@ -280,12 +283,12 @@ fn delete(database: &Arc<Database>, id: &str) {
     put(database, &json!({"_id": id, "_rev": revision, "_deleted": true})).unwrap();
 }
 
-fn purging(server: &Server) -> impl Fn(&str) -> scrinium_database::Purged + '_ {
+fn purging(server: &Server) -> impl Fn(&str) -> scrinium_maintenance::Purged + '_ {
     let purge_after = Duration::from_millis(1);
-    server.databases.set_compact_options(CompactOptions { purge_after });
+    Compactor::of(&server.databases).set_options(CompactOptions { purge_after });
     |name| {
         server.pass(Duration::from_millis(2));
-        server.databases.compact(name, &CompactOrder::default()).unwrap().purged
+        Compactor::of(&server.databases).compact(name, &CompactOrder::default()).unwrap().purged
     }
 }
 
@@ -437,15 +440,19 @@ fn an_update_that_read_a_tombstone_before_it_was_purged_builds_on_nothing() {
 fn a_compaction_pauses_and_stops(databases: &Databases, tasks: &Tasks, number: u32) {
     databases.io_limits().set_rate(IoClass::Compact, 1 << 20);
     std::thread::scope(|scope| {
-        let compacting = scope.spawn(move || databases.compact("a", &CompactOrder::default()).unwrap());
+        let compacting =
+            scope.spawn(move || Compactor::of(&databases).compact("a", &CompactOrder::default()).unwrap());
         let status = loop {
             if let Some(status) = tasks.running().into_iter().find(|task| task.done > 0) {
                 break status;
             }
         };
         assert_eq!((status.kind.as_str(), status.database.as_deref()), ("database_compaction", Some("a")));
-        assert!(databases.is_compacting(number));
-        assert!(databases.compact("a", &CompactOrder::default()).unwrap().skipped, "it is under way");
+        assert!(Compactor::of(&databases).is_compacting(number));
+        assert!(
+            Compactor::of(&databases).compact("a", &CompactOrder::default()).unwrap().skipped,
+            "it is under way"
+        );
         tasks.pause(status.id, true).unwrap();
         std::thread::sleep(Duration::from_millis(150));
         let done = tasks.running()[0].done;
@@ -461,7 +468,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
     let server = Server::quick();
     let (tasks, registry) = (Tasks::new(), Registry::new());
     server.databases.set_tasks(&tasks);
-    server.databases.register_statistics(&registry);
+    Compactor::of(&server.databases).register_statistics(&registry);
     let database = server.databases.create("a", &scrinium_database::InitialAccess::Everybody).unwrap();
     let text = |number: u64| {
         (0..40_u64)
@@ -489,8 +496,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
         server.store.as_ref().unwrap().admin().checkpoint().unwrap();
         if round == 0 {
             // Only when all was rewritten is it known how well these texts compress.
-            server
-                .databases
+            Compactor::of(&server.databases)
                 .compact("a", &CompactOrder { style: CompactStyle::Copy, ..CompactOrder::default() })
                 .unwrap();
         }
@@ -499,12 +505,12 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
     assert!(before.garbage_percent() > 40, "{before:?}");
 
     let order = CompactOrder { least_garbage_percent: 99, ..CompactOrder::default() };
-    assert!(server.databases.compact("a", &order).unwrap().skipped);
-    assert_eq!(server.databases.with_garbage(100).unwrap(), Vec::<String>::new());
+    assert!(Compactor::of(&server.databases).compact("a", &order).unwrap().skipped);
+    assert_eq!(Compactor::of(&server.databases).with_garbage(100).unwrap(), Vec::<String>::new());
 
     a_compaction_pauses_and_stops(&server.databases, &tasks, database.number());
     server.databases.io_limits().set_rate(IoClass::Compact, 0);
-    let compacted = server.databases.compact("a", &CompactOrder::default()).unwrap();
+    let compacted = Compactor::of(&server.databases).compact("a", &CompactOrder::default()).unwrap();
     let after = compacted.after;
     let away = after.file_bytes.abs_diff(before.active_bytes) as f64 / after.file_bytes as f64;
     assert!(away < 0.06, "told {} before, {} after", before.active_bytes, after.file_bytes);

@@ -11,17 +11,19 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_catalog::Databases;
 use scrinium_database::{
-    ChangesQuery, CompactOptions, CompactOrder, CompactStyle, Database, DatabaseError, DatabaseOptions,
-    Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery,
+    ChangesQuery, Database, DatabaseError, DatabaseOptions, Edit, EditMode, Freshness, ReadOptions, RowQuery,
 };
 use scrinium_fault::{Kills, Victim, tell, writes_done};
+use scrinium_maintenance::{CompactOptions, CompactOrder, CompactStyle, Compactor};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
+
+use crate::common::SERVER;
 
 const DOCUMENTS: u64 = 400;
 /// Those on the disk that gets full.
@@ -38,7 +40,7 @@ fn open(folder: &Path, reserve_bytes: u64) -> (Store, Databases, Arc<Database>) 
     let store = Store::open(options, &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
     let purge_after = Duration::from_millis(100);
-    databases.set_compact_options(CompactOptions { purge_after });
+    Compactor::of(&databases).set_options(CompactOptions { purge_after });
     let database = databases
         .get("crash")
         .or_else(|_| databases.create("crash", &scrinium_database::InitialAccess::Everybody))
@@ -95,7 +97,7 @@ fn child() {
                 bypass_file_cache: turn.is_multiple_of(2),
                 ..CompactOrder::default()
             };
-            databases.compact("crash", &order).unwrap();
+            Compactor::of(&databases).compact("crash", &order).unwrap();
             drop(rows(&database));
         }
     });
@@ -145,7 +147,7 @@ fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u6
         known.insert(number, found);
     }
     check(&database, known);
-    databases.compact("crash", &CompactOrder::default()).unwrap();
+    Compactor::of(&databases).compact("crash", &CompactOrder::default()).unwrap();
     check(&database, known);
     close(store, databases, database);
 }
@@ -256,16 +258,16 @@ fn without_room_a_compaction_is_refused_with_a_number_and_a_full_disk_amid_one_l
     store.admin().checkpoint().unwrap();
     let order = CompactOrder { style: CompactStyle::Copy, ..CompactOrder::default() };
     // Else the tree may merge files in the background just now, and give space back.
-    databases.compact("crash", &order).unwrap();
+    Compactor::of(&databases).compact("crash", &order).unwrap();
     disk.fill_but(reserve_bytes + 500_000);
-    let refused = databases.compact("crash", &order).unwrap_err();
+    let refused = Compactor::of(&databases).compact("crash", &order).unwrap_err();
     let DatabaseError::Full { reason } = &refused else { panic!("{refused:?}") };
     assert!(reason.starts_with("Compacting needs ") && reason.contains(" MB of free space"), "{reason}");
     check(&database, &known);
 
     std::fs::remove_file(disk.ballast()).unwrap();
     let compacted = std::thread::scope(|scope| {
-        let compacting = scope.spawn(|| databases.compact("crash", &order));
+        let compacting = scope.spawn(|| Compactor::of(&databases).compact("crash", &order));
         std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
         disk.fill_but(200_000);
         compacting.join().unwrap()
@@ -275,7 +277,9 @@ fn without_room_a_compaction_is_refused_with_a_number_and_a_full_disk_amid_one_l
     std::fs::remove_file(disk.ballast()).unwrap();
     // RocksDB looks for space every few seconds after it was refused some.
     for _ in 0..100 {
-        if databases.compact("crash", &order).is_ok() && put(&database, &json!({"_id": "later"})).is_ok() {
+        if Compactor::of(&databases).compact("crash", &order).is_ok()
+            && put(&database, &json!({"_id": "later"})).is_ok()
+        {
             break;
         }
         std::thread::sleep(Duration::from_millis(200));

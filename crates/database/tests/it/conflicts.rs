@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use scrinium_database::{
-    Access, AccessList, Database, DatabaseError, DatabaseOptions, EditMode, FixupOptions, Identity,
-    InitialAccess, OpenRevision, OpenRevisions, PurgedLeaves, ReadOptions, Updated,
+    Access, AccessList, Database, DatabaseError, DatabaseOptions, EditMode, Identity, InitialAccess,
+    OpenRevision, OpenRevisions, PurgedLeaves, ReadOptions, Updated,
 };
+use scrinium_maintenance::{FixupOptions, fixup};
 use serde_json::{Value, json};
 
 use crate::common::{SERVER, Server, edit};
@@ -38,7 +39,7 @@ fn leaves(database: &Database, options: &ReadOptions) -> Vec<Value> {
 
 fn check_sound(server: &Server) {
     let options = FixupOptions { views: true, ..FixupOptions::default() };
-    server.databases.fixup(None, options, |finding| panic!("{finding:?}")).unwrap();
+    fixup(&server.databases, None, options, |finding| panic!("{finding:?}")).unwrap();
 }
 
 /// The batch of an update had the document's revisions once for each edit, which came to gigabytes.

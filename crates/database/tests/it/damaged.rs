@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{
-    DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
-    RowQuery,
-};
+use scrinium_catalog::Databases;
+use scrinium_database::{DatabaseOptions, Edit, EditMode, FolderChange, ReadOptions, RowQuery};
 use scrinium_fault::{Kills, copy_folder, harm};
+use scrinium_maintenance::{FindingKind, FixupOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::json;
+
+use crate::common::SERVER;
 
 const NAMES: [&str; 3] = ["ada", "bob", "eve"];
 const DOCUMENTS: usize = 60;
@@ -127,8 +127,13 @@ fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
         Store::rewrite(&options(&dir), |_| {}).unwrap();
         let store = Store::open(options(&dir), &Registry::new()).unwrap();
         let Ok(databases) = Databases::open(&store, DatabaseOptions::default()) else { continue };
-        let report =
-            databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
+        let report = scrinium_maintenance::fixup(
+            &databases,
+            None,
+            FixupOptions { views: true, ..FixupOptions::default() },
+            |_| {},
+        )
+        .unwrap();
         for name in NAMES {
             let named = |id: &String| {
                 report.findings.iter().any(|finding| finding.database == name && finding.subject == *id)
@@ -138,7 +143,7 @@ fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
             assert!(lost.iter().all(named), "{told}: {lost:?} {}", report.to_text());
         }
         let look = FixupOptions { views: true, contents: true, repair: false };
-        let again = databases.fixup(None, look, |_| {}).unwrap();
+        let again = scrinium_maintenance::fixup(&databases, None, look, |_| {}).unwrap();
         let lasting = |kind| matches!(kind, FindingKind::ContentMissing | FindingKind::IndexUnchecked);
         let stays = again.findings.iter().find(|finding| !lasting(finding.kind));
         assert!(stays.is_none(), "{told}: {stays:?} after {}", report.to_text());

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::common::words::Words as _;
-use crate::common::{SERVER, Server, edit, get, get_with, put, replicate};
 use scrinium_database::{
     ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision, OpenRevisions,
     PurgedLeaves, ReadOptions, RowQuery, Secret, Since,
 };
 use serde_json::{Value, json};
+
+use crate::common::words::Words as _;
+use crate::common::{SERVER, Server, edit, get, get_with, put, replicate};
 
 /// Who got the id later had the secret of who had it before: a person's password, in the directory.
 #[test]
@@ -314,7 +315,7 @@ fn local_documents_stay_out_of_sight() {
 #[test]
 fn databases_come_and_go() {
     let server = Server::new();
-    let names = || server.databases.names(&scrinium_database::NameRange::default()).unwrap();
+    let names = || server.databases.names(&scrinium_catalog::NameRange::default()).unwrap();
     for name in ["b", "mail/ada", "a"] {
         server.databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
     }

@@ -5,13 +5,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{Server, get, put};
 use rand::RngCore;
-use scrinium_database::{Database, DatabaseError, DatabaseOptions, Databases};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseError, DatabaseOptions};
 use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, Store, StoreOptions};
 use serde_json::json;
+
+use crate::common::{Server, get, put};
 
 const UPLOAD_BYTES: usize = 600_000;
 

@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_catalog::{Databases, FIRST_VOLUME, NameRange};
 use scrinium_contents::AttachmentOptions;
 use scrinium_database::{
-    AccessList, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
-    FolderChange, Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
+    AccessList, ChangesQuery, Database, DatabaseOptions, Edit, EditMode, FolderChange, Freshness,
+    NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
 };
 use scrinium_fault::copy_folder;
 use scrinium_mango::IndexDefinition;

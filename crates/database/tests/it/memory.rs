@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::common::SERVER;
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, RowQuery};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Purpose, Store, StoreOptions};
 use serde_json::json;
+
+use crate::common::SERVER;
 
 const DOCUMENTS: u64 = 3000;
 

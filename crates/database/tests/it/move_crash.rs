@@ -12,18 +12,18 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::stores::numbers;
-use crate::common::{SERVER, get, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{
-    ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, FIRST_VOLUME, FixupOptions,
-    FolderChange, RowQuery,
-};
+use scrinium_catalog::{Databases, FIRST_VOLUME};
+use scrinium_database::{ChangesQuery, Database, DatabaseError, DatabaseOptions, FolderChange, RowQuery};
 use scrinium_fault::{Kills, rerun};
+use scrinium_maintenance::FixupOptions;
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, Store, StoreOptions};
 use serde_json::json;
+
+use crate::common::stores::numbers;
+use crate::common::{SERVER, get, put};
 
 const FOLDER: &str = "SCRINIUM_CRASH_FOLDER";
 const SEED: &str = "SCRINIUM_CRASH_SEED";
@@ -221,8 +221,13 @@ fn check(world: &World, folder: &Path, known: &BTreeMap<u64, u64>) {
     assert_eq!(feed.len() as u64, info.document_count + info.deleted_count);
     world.databases.purge_dropped().unwrap();
     while world.databases.collect_contents().unwrap().removed > 0 {}
-    let report =
-        world.databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
+    let report = scrinium_maintenance::fixup(
+        &world.databases,
+        None,
+        FixupOptions { views: true, ..FixupOptions::default() },
+        |_| {},
+    )
+    .unwrap();
     assert!(report.is_clean(), "{}", report.to_text());
     for (volume, store) in VOLUMES.iter().zip(&world.stores) {
         check_leftovers(store, (*volume == database.volume()).then(|| database.number()));

@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_catalog::{Databases, FIRST_VOLUME};
 use scrinium_contents::{AttachmentOptions, Relocation};
-use scrinium_database::{
-    Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME, FixupOptions, NewAttachment,
-    ReadOptions,
-};
+use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, NewAttachment, ReadOptions};
 use scrinium_fault::{Kills, Victim, tell, writes_done};
+use scrinium_maintenance::FixupOptions;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 
@@ -146,8 +145,13 @@ fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u6
     });
     listed.unwrap();
     assert_eq!(objects_in(&folder.join("bucket")), needed);
-    let report =
-        databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
+    let report = scrinium_maintenance::fixup(
+        &databases,
+        None,
+        FixupOptions { views: true, ..FixupOptions::default() },
+        |_| {},
+    )
+    .unwrap();
     assert!(report.is_clean(), "{}", report.to_text());
     drop((database, databases));
     store.close().unwrap();

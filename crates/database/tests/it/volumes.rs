@@ -6,18 +6,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::common::stores::numbers;
-use crate::common::words::Words as _;
-use crate::common::{SERVER, edit, get, put, read_attachment};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_catalog::{Databases, FIRST_VOLUME, NameRange};
 use scrinium_database::{
-    ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
-    FolderChange, NameRange, NewAttachment, RowQuery,
+    ChangesQuery, Database, DatabaseError, DatabaseOptions, Edit, EditMode, FolderChange, NewAttachment,
+    RowQuery,
 };
+use scrinium_maintenance::Compactor;
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{Batch, Family, IoClass, Store, StoreOptions};
 use serde_json::{Value, json};
+
+use crate::common::stores::numbers;
+use crate::common::words::Words as _;
+use crate::common::{SERVER, edit, get, put, read_attachment};
 
 const VOLUMES: [&str; 3] = [FIRST_VOLUME, "fast", "slow"];
 const STEPS: usize = 250;
@@ -257,7 +260,10 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
     assert_eq!((info.uuid, info.document_count), (uuid, written + 1));
     assert_eq!(moved.view("d", "titles", RowQuery::default(), &SERVER).unwrap().total_rows, Some(written));
     assert_eq!(moved.folder("Inbox", Some("ada")).unwrap().total, written);
-    let report = world.databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
+    let report = scrinium_maintenance::fixup(&world.databases, None, Default::default(), |finding| {
+        panic!("{finding:?}")
+    })
+    .unwrap();
     assert_eq!(report.databases, 1);
     drop((database, moved));
     world.check_leftovers();
@@ -350,7 +356,10 @@ fn a_document_whose_attachments_are_more_than_a_batch_takes_is_moved() {
         let reader = database.open_attachment("a", &number.to_string(), None, &SERVER).unwrap();
         assert!(reader.read(0, 1 << 20).unwrap() == *bytes, "attachment {number}");
     }
-    let report = world.databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
+    let report = scrinium_maintenance::fixup(&world.databases, None, Default::default(), |finding| {
+        panic!("{finding:?}")
+    })
+    .unwrap();
     assert_eq!(report.databases, 1);
 }
 
@@ -403,8 +412,9 @@ fn a_volume_that_is_away_takes_only_its_own_databases_along() {
     assert_eq!(databases.names(&NameRange::default()).unwrap(), ["elsewhere", "here", "there"]);
     // What walks all databases passes them over, and removes nothing of them.
     databases.purge_dropped().unwrap();
-    databases.with_garbage(1).unwrap();
-    databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
+    Compactor::of(&databases).with_garbage(1).unwrap();
+    scrinium_maintenance::fixup(&databases, None, Default::default(), |finding| panic!("{finding:?}"))
+        .unwrap();
     assert_eq!(
         databases
             .create_on("new", &scrinium_database::InitialAccess::Everybody, Some("none"))

@@ -5,9 +5,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use scrinium_accounting::{AccountOptions, Accounts};
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_credentials::{HashedPassword, Protocol, StoredCredentials};
-use scrinium_database::{Access, DatabaseOptions, Databases};
+use scrinium_database::{Access, DatabaseOptions};
 use scrinium_directory::{
     Approach, CredentialOptions, CredentialRecords, Credentials, Directory, HashingOptions, Logins, Person,
 };

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
 use scrinium_accounting::{AccountOptions, Accounts};
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_credentials::{
     Answer, NewAppPassword, NextStep, Proof, Protocol, ProtocolSet, STEP_S, StoredCredentials, Totp,
     TotpHash, code_of_step,
 };
 use scrinium_database::{
-    ChangesQuery, Database, Databases, Edit, EditMode, Guard, Guarded, ReadOptions, Secret, Submission,
+    ChangesQuery, Database, Edit, EditMode, Guard, Guarded, ReadOptions, Secret, Submission,
 };
 use scrinium_directory::{
     Approach, CredentialError, CredentialRecords, DIRECTORY_DATABASE, Directory, LoginError, Logins,

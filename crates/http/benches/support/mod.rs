@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use scrinium_bench::client::Connection;
 use scrinium_bench::folder;
-use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_catalog::Databases;
+use scrinium_database::DatabaseOptions;
 use scrinium_http::{
     Administration, Authenticator, ConsoleAnswer, Hashing, HttpOptions, HttpState, Identity, LoginRefusal,
     Parts, PortOptions, Server, Session, SessionToken, Verification,

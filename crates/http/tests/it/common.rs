@@ -15,7 +15,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use scrinium_accounting::{AccountOptions, Accounts, Holder, Resource};
-use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_catalog::Databases;
+use scrinium_database::DatabaseOptions;
 use scrinium_http::{
     Administration, Authenticator, ConsoleAnswer, Hashing, HttpOptions, HttpState, Identity, LoginRefusal,
     Observer, Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use scrinium_maintenance::Compactor;
 use serde_json::{Value, json};
 
 use crate::common::Server;
@@ -307,7 +308,7 @@ async fn a_lowered_limit_of_revisions_holds_at_once() {
         6 - missing["x"]["missing"].as_array().map_or(0, Vec::len)
     };
     assert_eq!(known().await, 6);
-    server.databases.compact("db", &scrinium_database::CompactOrder::default()).unwrap();
+    Compactor::of(&server.databases).compact("db", &scrinium_maintenance::CompactOrder::default()).unwrap();
     assert_eq!(known().await, 3);
     assert_eq!(told().await, (3, 3, json!(6)));
     let next = server.ask("PUT", &format!("/db/x?rev={}", revisions[5]), json!({"n": 7})).await;

@@ -1,7 +1,7 @@
 //! Who asks, and what they may.
 
 use http::StatusCode;
-use scrinium_database::CompactOptions;
+use scrinium_maintenance::{CompactOptions, Compactor};
 use serde_json::json;
 
 use crate::common::{PASSWORD, Server, basic};
@@ -164,7 +164,7 @@ async fn settings_are_kept() {
 async fn compaction_purges_what_is_old_and_tells_of_it_as_couchdb_does() {
     let server = Server::start().await;
     let purge_after = std::time::Duration::from_millis(1);
-    server.databases.set_compact_options(CompactOptions { purge_after });
+    Compactor::of(&server.databases).set_options(CompactOptions { purge_after });
     server.ask("PUT", "/db", ()).await.expect(201);
     let made = server.ask("PUT", "/db/a", json!({"n": 1})).await.expect(201).json();
     let path = format!("/db/a?rev={}", made["rev"].as_str().unwrap());

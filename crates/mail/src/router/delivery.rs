@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use scrinium_assertion::{always, never};
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_database::{
-    Access, Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions,
-    Update,
+    Access, Database, DatabaseError, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions, Update,
 };
 use scrinium_directory::Person;
 use serde_json::{Map, Value};

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::select_all;
 use scrinium_assertion::{always, never};
-use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, Result, Updated};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseError, Edit, EditMode, Result, Updated};
 use scrinium_directory::Found;
 use scrinium_statistics::{Counter, Operation, Registry};
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use scrinium_backup::{
     Created, Moment, ObjectLister, Progress, Protection, Repository, Source, Stores, create,
 };
-use scrinium_database::{Databases, FIRST_VOLUME};
+use scrinium_catalog::{Databases, FIRST_VOLUME};
 use scrinium_objects::Needed;
 
 use crate::config::Settings;

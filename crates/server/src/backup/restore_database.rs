@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_backup::{Identities, Order, Progress, Repository, Restored, restore};
-use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_catalog::Databases;
+use scrinium_database::DatabaseOptions;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 

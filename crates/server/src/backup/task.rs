@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use scrinium_backup::{Created, Progress};
-use scrinium_database::Databases;
+use scrinium_catalog::Databases;
 use scrinium_statistics::{Counter, Registry, Task, Tasks};
 use scrinium_store::Store;
 use serde_json::json;

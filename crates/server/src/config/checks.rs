@@ -2,7 +2,7 @@
 
 use scrinium_accounting::AddressRange;
 use scrinium_backup::Recipient;
-use scrinium_database::{is_mailbox, validate_name};
+use scrinium_catalog::{is_mailbox, validate_name};
 use scrinium_directory::DIRECTORY_DATABASE;
 
 use crate::compaction::{self, Window};

@@ -1,6 +1,6 @@
 //! The table of the keys that every volume has, and their names: `volume.NAME.KEY`, under `[volume.NAME]` in the file.
 
-use scrinium_database::FIRST_VOLUME;
+use scrinium_catalog::FIRST_VOLUME;
 
 use super::key::{Change, Key, Section, Setting, configuration, domino_name, type_of};
 use super::value::{Kind, Value};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use scrinium_database::CompactOrder;
+use scrinium_maintenance::CompactOrder;
 
 use super::{
     ConsoleError, FixupOrder, LogQuery, MoveAttachments, SetProperty, UpdateViews, attachments, compact,

@@ -1,6 +1,6 @@
 //! `load compact`: its options, and its answer.
 
-use scrinium_database::{CompactOrder, CompactStyle};
+use scrinium_maintenance::{CompactOrder, CompactStyle};
 use serde_json::json;
 
 use super::command::Command;

@@ -1,6 +1,7 @@
 //! `show databases`.
 
-use scrinium_database::{DatabaseActivity, DatabaseError, DatabaseSpace, Databases};
+use scrinium_catalog::{DatabaseActivity, DatabaseSpace, Databases};
+use scrinium_database::DatabaseError;
 use serde_json::{Value, json};
 
 use super::pattern::matches_name;

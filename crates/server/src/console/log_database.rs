@@ -1,6 +1,7 @@
 //! `show log`: the newest documents of the log database.
 
-use scrinium_database::{Access, DatabaseError, Databases, RowQuery};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, DatabaseError, RowQuery};
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, grouped, table};

@@ -24,7 +24,9 @@ mod volumes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scrinium_database::{CompactOrder, Databases, Properties};
+use scrinium_catalog::Databases;
+use scrinium_database::Properties;
+use scrinium_maintenance::CompactOrder;
 use scrinium_statistics::{Snapshot, Tasks, breaks_line};
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,6 @@
 //! `show volumes`, and `load move`.
 
-use scrinium_database::Databases;
+use scrinium_catalog::Databases;
 use scrinium_statistics::Snapshot;
 use serde_json::{Value, json};
 

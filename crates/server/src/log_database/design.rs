@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{
-    Access, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, ReadOptions,
-};
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, InitialAccess, ReadOptions};
 use serde_json::Value;
 
 /// Who keeps the log database.

@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, milliseconds};
-use scrinium_database::Databases;
 use scrinium_mail::Routed;
 use scrinium_statistics::{Counter, Registry, TaskState, TaskStatus};
 use serde_json::{Map, Value, json};

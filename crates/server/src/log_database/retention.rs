@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, Purged, RowQuery};
+use scrinium_catalog::Databases;
+use scrinium_database::{Database, DatabaseError, Edit, EditMode, RowQuery};
+use scrinium_maintenance::{Compactor, Purged};
 use serde_json::Value;
 
 use super::Class;
@@ -73,7 +75,7 @@ pub(super) fn remove_old(
     }
     if database.info()?.deleted_count > 0 {
         database.update_built_views()?;
-        removed.purged = databases.purge_tombstones_after(database.name(), PURGE_AFTER)?;
+        removed.purged = Compactor::of(databases).purge_tombstones_after(database.name(), PURGE_AFTER)?;
     }
     Ok(removed)
 }

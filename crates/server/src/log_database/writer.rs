@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
-use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode};
+use scrinium_database::{Database, DatabaseError, Edit, EditMode};
 use scrinium_statistics::Registry;
 use serde_json::json;
 
 use super::design::{self, PrepareError};
-use super::figures;
 use super::queue::minute_of;
 use super::record::{Record, time_text};
 use super::retention::{self, Keep};
-use super::{Class, LogDatabase, fields_of, quietly};
+use super::{Class, LogDatabase, fields_of, figures, quietly};
 
 const ROUND_EVERY: Duration = Duration::from_secs(1);
 

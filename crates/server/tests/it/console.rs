@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use scrinium_backup::Target;
 use scrinium_clock::{Clock, ManualClock};
 use scrinium_contents::Relocation;
-use scrinium_database::{CompactOrder, CompactStyle, Properties};
+use scrinium_database::Properties;
+use scrinium_maintenance::{CompactOrder, CompactStyle};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport,
@@ -87,7 +88,7 @@ impl ServerParts for Parts {
         Ok(Reply { text: format!("{}\n", database.unwrap_or("all")), data: json!({}) })
     }
 
-    fn databases(&self) -> Option<scrinium_database::Databases> {
+    fn databases(&self) -> Option<scrinium_catalog::Databases> {
         None
     }
 

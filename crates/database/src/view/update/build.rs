@@ -23,19 +23,19 @@ use scrinium_store::{Family, Purpose, Snapshot, SortedFiles, Store};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
-use crate::view::View;
-use crate::view::courtesy;
 use crate::view::entries::Entry;
 use crate::view::info::Known;
 use crate::view::lists::list_key;
 use crate::view::registry::{forget_leftovers, note_leftovers};
 use crate::view::update::cores;
+use crate::view::{View, courtesy};
 use run::Run;
 use segment::{Evaluation, Segment};
 use shown::Shown;
 use workplace::Workplace;
 
-pub(crate) use workplace::{default_rebuild_dir, unfinished_build};
+pub(crate) use workplace::unfinished_build;
+pub use workplace::{default_rebuild_dir, remove_left_builds};
 
 /// A build holds at most so much in memory, however large the budget is.
 const LIMIT_BYTES_MAX: u64 = 1 << 30;
@@ -78,7 +78,7 @@ pub(super) fn build(
         workplace = Workplace::open(database, views, last, limit_bytes);
         built = build_once(&mut workplace, &evaluation);
     }
-    database.common.wide.view_counts.built(begun.elapsed(), workplace.spilled_bytes());
+    database.context.server.view_counts.built(begun.elapsed(), workplace.spilled_bytes());
     // What a failure leaves may be its cause; only a crash is gone on from.
     workplace.remove();
     if built.is_err() {
@@ -127,7 +127,7 @@ pub(super) fn empty(view: &View) {
 
 /// Shows work on views, with the units it has to do.
 pub(super) fn task(database: &Database, views: &[&View], total: Option<u64>) -> Option<Task> {
-    let task = database.common.tasks()?.start("indexer", Some(database.name()), total);
+    let task = database.context.tasks()?.start("indexer", Some(database.name()), total);
     let names: Vec<&str> = views.iter().map(|view| view.definition.name.as_str()).collect();
     task.detail("views", names.join(", "));
     Some(task)

@@ -91,7 +91,8 @@ mod tests {
 
     use super::*;
     use crate::access::SERVER;
-    use crate::{DatabaseOptions, Databases, Edit, EditMode};
+    use crate::testing::TestServer;
+    use crate::{Edit, EditMode};
 
     fn put(database: &Arc<Database>, json: &Value) {
         let edit = Edit { json: json.to_string().into(), ..Edit::default() };
@@ -108,10 +109,10 @@ mod tests {
     fn info_tells_how_far_an_update_is() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
-        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+        let server = TestServer::new(&store);
         let tasks = Tasks::new();
-        databases.set_tasks(&tasks);
-        let database = databases.create("db", &crate::InitialAccess::Everybody).unwrap();
+        server.context.server.set_tasks(&tasks);
+        let database = server.create("db");
         put(
             &database,
             &json!({"_id": "_design/d", "language": "formula", "views": {"v": {"columns": [{"formula": "A", "sort": "asc"}]}}}),

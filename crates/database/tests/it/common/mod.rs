@@ -7,10 +7,11 @@ pub(crate) mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{
-    Access, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, RowQuery,
-    Rows, Updated,
+    Access, Database, DatabaseError, DatabaseOptions, Edit, EditMode, ReadOptions, Row, RowQuery, Rows,
+    Updated,
 };
 use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::SERVER;
-use scrinium_database::{ChangesQuery, FixupOptions, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
+use scrinium_database::{ChangesQuery, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
+use scrinium_maintenance::FixupOptions;
 use serde_json::{Value, json};
 
 use super::model::Folder;
 use super::steps::PEOPLE;
 use super::world::World;
+use crate::common::SERVER;
 
 impl World {
     pub(crate) fn check(&self) {
@@ -24,7 +25,9 @@ impl World {
         self.check_feed();
         self.check_pages();
         let look = FixupOptions { views: true, contents: true, repair: false };
-        let report = self.server.databases.fixup(Some(self.database.name()), look, |_| {}).unwrap();
+        let report =
+            scrinium_maintenance::fixup(&self.server.databases, Some(self.database.name()), look, |_| {})
+                .unwrap();
         assert!(report.is_clean(), "{}", report.to_text());
     }
 

@@ -1,7 +1,7 @@
 //! Moves of attachments that are ended before their time.
 
+use scrinium_catalog::FIRST_VOLUME;
 use scrinium_contents::{RelocatedAttachments, Relocation};
-use scrinium_database::FIRST_VOLUME;
 use scrinium_statistics::{TaskState, Tasks};
 use scrinium_store::IoClass;
 

@@ -9,14 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::words::Words as _;
+use scrinium_catalog::FIRST_VOLUME;
 use scrinium_contents::{AttachmentOptions, Content, Relocation};
-use scrinium_database::{
-    Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind, FixupOptions, NewAttachment, Outcome,
-    ReadOptions,
-};
+use scrinium_database::{Database, DatabaseError, Edit, EditMode, NewAttachment, ReadOptions};
+use scrinium_maintenance::{FindingKind, FixupOptions, Outcome};
 use serde_json::json;
 
+use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, read_attachment as read};
 use bucket::Memory;
 
@@ -188,7 +187,7 @@ fn without_the_store_only_large_attachments_are_refused() {
 }
 
 fn findings(server: &Server, options: FixupOptions) -> Vec<(FindingKind, String, Outcome, String)> {
-    let report = server.databases.fixup(None, options, |_| {}).unwrap();
+    let report = scrinium_maintenance::fixup(&server.databases, None, options, |_| {}).unwrap();
     let found = report.findings.into_iter();
     found.map(|finding| (finding.kind, finding.subject, finding.outcome, finding.detail)).collect()
 }
@@ -230,7 +229,7 @@ fn an_object_that_is_lost_is_named_and_made_anew_by_the_same_bytes() {
         assert!(read(&database, id).unwrap() == *bytes);
     }
     assert_eq!(findings(&server, FixupOptions { views: true, ..FixupOptions::default() }), []);
-    server.databases.discard_set_aside(None, None).unwrap();
+    scrinium_maintenance::discard_set_aside(&server.databases, None, None).unwrap();
     settle(&server);
     assert_eq!(bucket.names(), needed(&server, FIRST_VOLUME));
     bucket.0.lock().unwrap().away = true;

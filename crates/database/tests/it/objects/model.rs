@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_catalog::FIRST_VOLUME;
 use scrinium_contents::Relocation;
-use scrinium_database::{DatabaseError, FIRST_VOLUME};
+use scrinium_database::DatabaseError;
 
 use super::bucket::Memory;
 use super::{attach, content, delete, needed, options, read, settle};

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use scrinium_catalog::{Databases, FIRST_VOLUME};
 use scrinium_contents::AttachmentOptions;
-use scrinium_database::{Database, Databases, FIRST_VOLUME, FindingKind, FixupOptions};
+use scrinium_database::Database;
+use scrinium_maintenance::{FindingKind, FixupOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 

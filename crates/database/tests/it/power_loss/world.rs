@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use scrinium_catalog::{Databases, NameRange};
 use scrinium_database::{
-    Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, FolderChange, Freshness, NameRange,
-    NewAttachment, Row, RowQuery,
+    Database, DatabaseError, DatabaseOptions, Edit, EditMode, FolderChange, Freshness, NewAttachment, Row,
+    RowQuery,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
-use scrinium_database::{
-    Access, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, Updated,
-};
+use scrinium_database::{Access, ChangesQuery, Database, DatabaseOptions, Edit, EditMode, Updated};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, prepare};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
 use scrinium_statistics::Registry;

@@ -1,7 +1,7 @@
 //! The views, as docs/operate/log-database.md describes them, and what a day costs.
 
-use scrinium_database::CompactOrder;
 use scrinium_mail::{Mailboxes, Resolver, Routed, RoutedState, Router, RouterOptions};
+use scrinium_maintenance::{CompactOrder, Compactor};
 use scrinium_statistics::TaskState;
 use scrinium_worker::{WorkerOptions, WorkerPool};
 
@@ -91,7 +91,7 @@ fn views_show_the_columns_that_the_document_names() {
 
 /// Documents, and bytes on disk once the database is compacted, without indexes.
 fn size(world: &World) -> (u64, u64) {
-    world.databases.compact("log", &CompactOrder::default()).unwrap();
+    Compactor::of(&world.databases).compact("log", &CompactOrder::default()).unwrap();
     let database = world.databases.get("log").unwrap();
     let (info, sizes) = (database.info().unwrap(), database.sizes().unwrap());
     (info.document_count - 1, sizes.file_bytes)
@@ -100,6 +100,7 @@ fn size(world: &World) -> (u64, u64) {
 /// The statistics of a server, without those of its ports.
 fn register(world: &World) -> (WorkerPool, Router) {
     world.databases.register_statistics(&world.statistics);
+    Compactor::of(&world.databases).register_statistics(&world.statistics);
     let workers = WorkerPool::new(&WorkerOptions::default(), &world.statistics);
     let directory = scrinium_directory::Directory::open(&world.databases).unwrap();
     let mailboxes = Mailboxes::open(&world.databases, 4, &world.statistics).unwrap();

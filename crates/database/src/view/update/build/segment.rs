@@ -162,7 +162,7 @@ impl Evaluation<'_> {
             if sender.send(Load { number, documents }).is_err() {
                 break;
             }
-            let limits = &self.database.common.wide.io;
+            let limits = &self.database.context.server.io;
             // Why it is not to continue comes next.
             let _goes_on =
                 limits.pace(IoClass::ViewUpdate, bytes as u64, took, || self.check_wanted().is_ok());

@@ -14,7 +14,8 @@ use super::workplace::Workplace;
 use super::{View, Written, build_once};
 use crate::access::SERVER;
 use crate::database::Database;
-use crate::{DatabaseOptions, Databases, Edit, EditMode, RowQuery};
+use crate::testing::TestServer;
+use crate::{Edit, EditMode, RowQuery};
 
 /// A few hundred entries of the views below.
 const LIMIT_BYTES: usize = 50_000;
@@ -23,6 +24,12 @@ const LIMIT_BYTES: usize = 50_000;
 /// every 1,024th.
 fn document_count() -> u64 {
     if std::env::var_os("SCRINIUM_TIMES").is_some() { 12_288 } else { 4_096 }
+}
+
+fn remove_left_builds(server: &TestServer, database: &Arc<Database>) {
+    super::remove_left_builds(&[Arc::clone(&server.context)], &|name| {
+        (name == database.name()).then(|| Arc::clone(database))
+    });
 }
 
 fn put(database: &Arc<Database>, documents: impl Iterator<Item = serde_json::Value>) {
@@ -37,10 +44,10 @@ fn document(number: u64) -> serde_json::Value {
     json!({"_id": format!("{number:05}"), "Key": key, "Tags": tags, "Size": number, "Half": number as f64 / 2.0})
 }
 
-fn filled(dir: &std::path::Path) -> (Databases, Arc<Database>) {
+fn filled(dir: &std::path::Path) -> (TestServer, Arc<Database>) {
     let store = Store::open(StoreOptions::new(dir), &Registry::new()).unwrap();
-    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let database = databases.create("large", &crate::InitialAccess::Everybody).unwrap();
+    let server = TestServer::new(&store);
+    let database = server.create("large");
     put(&database, (0..document_count()).map(document));
     put(
         &database,
@@ -54,7 +61,7 @@ fn filled(dir: &std::path::Path) -> (Databases, Arc<Database>) {
                 {"title": "Half", "formula": "Half", "total": true}]},
         }})),
     );
-    (databases, database)
+    (server, database)
 }
 
 /// All rows and the totals of the views.
@@ -77,7 +84,7 @@ fn contents(database: &Arc<Database>) -> Vec<String> {
 /// What the views hold that were built in memory, in one go.
 fn expected(change: impl Fn(&Arc<Database>)) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
-    let (_databases, database) = filled(dir.path());
+    let (_server, database) = filled(dir.path());
     change(&database);
     contents(&database)
 }
@@ -105,7 +112,7 @@ fn with_evaluation<T>(database: &Arc<Database>, work: impl FnOnce(&Evaluation<'_
 #[test]
 fn what_does_not_fit_into_memory_is_sorted_in_files() {
     let dir = tempfile::tempdir().unwrap();
-    let (_databases, database) = filled(dir.path());
+    let (_server, database) = filled(dir.path());
     with_evaluation(&database, |evaluation, mut workplace| {
         build_once(&mut workplace, evaluation).unwrap();
         assert!(workplace.files() >= 4, "{}", workplace.files());
@@ -134,7 +141,7 @@ fn a_build_goes_on_where_a_crash_cut_it_off() {
         put(database, (count..count + 50).map(document));
     };
     let dir = tempfile::tempdir().unwrap();
-    let (_databases, database) = filled(dir.path());
+    let (_server, database) = filled(dir.path());
     with_evaluation(&database, |evaluation, mut workplace| {
         for _ in 0..2 {
             let segment = evaluation.segment(workplace.after()).unwrap();
@@ -155,7 +162,7 @@ fn a_build_goes_on_where_a_crash_cut_it_off() {
 #[test]
 fn damaged_files_of_a_build_are_thrown_away() {
     let dir = tempfile::tempdir().unwrap();
-    let (_databases, database) = filled(dir.path());
+    let (_server, database) = filled(dir.path());
     with_evaluation(&database, |evaluation, mut workplace| {
         let segment = evaluation.segment(workplace.after()).unwrap();
         workplace.spill(segment, &[1, 1, 1]).unwrap();
@@ -181,14 +188,14 @@ fn spill_some(database: &Arc<Database>) -> Workplace {
 fn what_a_killed_server_has_left_of_builds_goes_and_what_another_one_works_on_stays() {
     let (dir, other_dir, rebuild) =
         (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (databases, database) = filled(dir.path());
+    let (server, database) = filled(dir.path());
     let (others, other) = filled(other_dir.path());
-    databases.set_rebuild_dir(rebuild.path().into());
-    others.set_rebuild_dir(rebuild.path().into());
+    server.context.server.set_rebuild_dir(rebuild.path().into());
+    others.context.server.set_rebuild_dir(rebuild.path().into());
     let living = spill_some(&other);
     // What will be resumed stays.
     let left = spill_some(&database).path().to_owned();
-    databases.remove_left_builds();
+    remove_left_builds(&server, &database);
     assert!(left.exists() && living.path().exists());
     with_evaluation(&database, |_, workplace| assert!(workplace.is_resumed()));
     // While another one works in it, it is not resumed, and not removed.
@@ -197,7 +204,7 @@ fn what_a_killed_server_has_left_of_builds_goes_and_what_another_one_works_on_st
         assert!(!workplace.is_resumed() && workplace.path() != left);
         workplace.remove();
     });
-    databases.remove_left_builds();
+    remove_left_builds(&server, &database);
     assert!(left.exists());
     // One that another history of the same store has left tells of other documents.
     drop(working);
@@ -211,11 +218,11 @@ fn what_a_killed_server_has_left_of_builds_goes_and_what_another_one_works_on_st
     std::fs::rename(&left, &kept).unwrap();
     assert_eq!(contents(&database), expected(|_| {}));
     std::fs::rename(&kept, &left).unwrap();
-    databases.remove_left_builds();
+    remove_left_builds(&server, &database);
     assert!(!left.exists() && living.path().exists());
     let path = living.path().to_owned();
     drop(living);
-    databases.remove_left_builds();
+    remove_left_builds(&server, &database);
     assert!(path.exists(), "it is the other one's to go on with");
 }
 
@@ -223,7 +230,7 @@ fn what_a_killed_server_has_left_of_builds_goes_and_what_another_one_works_on_st
 #[test]
 fn a_build_tells_how_far_the_writing_is() {
     let dir = tempfile::tempdir().unwrap();
-    let (_databases, database) = filled(dir.path());
+    let (_server, database) = filled(dir.path());
     let tasks = scrinium_statistics::Tasks::new();
     let task = tasks.start("indexer", None, Some(2 * document_count()));
     with_evaluation(&database, |evaluation, mut workplace| {

@@ -7,6 +7,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use scrinium_contents::hex;
 use scrinium_store::Store;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::claim::{Claim, is_of, remove_left};
 use super::run::{Merge, READ_BYTES, Run, Spill, file_error, read_bytes, spill, spilled};
 use super::segment::Segment;
-use crate::Databases;
+use crate::context::StoreContext;
 use crate::database::Database;
 use crate::error::Result;
 use crate::view::View;
@@ -74,8 +75,8 @@ impl Workplace {
             hasher.update(identity.as_bytes());
         }
         let name: String = hasher.finalize().to_hex().chars().take(16).collect();
-        let history = database.common.history.clone();
-        let path = database.common.rebuild_dir().join(format!("{uuid}-{name}"));
+        let history = database.context.history.clone();
+        let path = database.context.rebuild_dir().join(format!("{uuid}-{name}"));
         let manifest = Manifest {
             version: VERSION,
             database: uuid,
@@ -279,8 +280,8 @@ impl Manifest {
     }
 
     /// Whether it tells of a build that is still to be done: of views that there are, and that are not built.
-    fn is_wanted(&self, databases: &Databases) -> bool {
-        let Ok(database) = databases.get(&self.name) else { return false };
+    fn is_wanted(&self, open: &dyn Fn(&str) -> Option<Arc<Database>>) -> bool {
+        let Some(database) = open(&self.name) else { return false };
         let awaits = |identity: &String| {
             let identity = unhex(identity);
             identity.is_some_and(|identity| awaits_build(&database, &identity).unwrap_or(true))
@@ -304,13 +305,13 @@ fn id_of(database: &Database) -> String {
 
 /// The change from which builds of a database that were cut off would go on, the earliest of them.
 pub(crate) fn unfinished_build(database: &Database) -> Result<Option<u64>> {
-    let dir = database.common.rebuild_dir();
+    let dir = database.context.rebuild_dir();
     let folders = match fs::read_dir(&dir) {
         Ok(folders) => folders,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(file_error("read", &dir, &error)),
     };
-    let (begin, history) = (format!("{}-", id_of(database)), &database.common.history);
+    let (begin, history) = (format!("{}-", id_of(database)), &database.context.history);
     let paths = folders.flatten().map(|folder| folder.path());
     let is_ours = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begin))
@@ -320,16 +321,14 @@ pub(crate) fn unfinished_build(database: &Database) -> Result<Option<u64>> {
     Ok(reached.map(|manifest| manifest.reached).min())
 }
 
-impl Databases {
-    /// Removes from the folder of builds what a killed server has left of builds that will not be resumed. Whatever
-    /// another server works on stays, as does what is not this store's. Looks at each folder there.
-    pub fn remove_left_builds(&self) {
-        let dir = self.common().rebuild_dir();
-        let is_wanted = |path: &Path| Manifest::read(path).is_some_and(|manifest| manifest.is_wanted(self));
-        for common in self.commons() {
-            if let Err(error) = remove_left(&dir, &common.history, is_wanted) {
-                tracing::warn!(dir = %dir.display(), %error, "leftovers of view builds could not be removed");
-            }
+/// Removes from the folder of builds what a killed server has left of builds that will not be gone on with; `open` finds a
+/// database by its name. Whatever another server works on stays, as does what is not of these stores. Looks at each folder there.
+pub fn remove_left_builds(contexts: &[Arc<StoreContext>], open: &dyn Fn(&str) -> Option<Arc<Database>>) {
+    let Some(dir) = contexts.first().map(|context| context.rebuild_dir()) else { return };
+    let is_wanted = |path: &Path| Manifest::read(path).is_some_and(|manifest| manifest.is_wanted(open));
+    for context in contexts {
+        if let Err(error) = remove_left(&dir, &context.history, is_wanted) {
+            tracing::warn!(dir = %dir.display(), %error, "what builds of views have left there was not removed");
         }
     }
 }
@@ -350,6 +349,7 @@ fn read_list(input: &mut impl std::io::BufRead) -> std::io::Result<Option<(Vec<u
 }
 
 /// Where builds have their folders unless the administrator says otherwise.
-pub(crate) fn default_rebuild_dir(store: &Store) -> PathBuf {
+#[must_use]
+pub fn default_rebuild_dir(store: &Store) -> PathBuf {
     store.dir().join("rebuild")
 }

@@ -13,7 +13,8 @@ use super::super::super::environment;
 use super::Walk;
 use crate::access::SERVER;
 use crate::database::Database;
-use crate::{DatabaseOptions, Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery};
+use crate::testing::TestServer;
+use crate::{Edit, EditMode, Freshness, ReadOptions, RowQuery};
 
 fn put(database: &Arc<Database>, mut json: Value) {
     if let Ok(present) = database.read(json["_id"].as_str().unwrap(), &ReadOptions::default(), &SERVER) {
@@ -87,8 +88,7 @@ proptest! {
     ) {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
-        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        let database = databases.create("forum", &crate::InitialAccess::Everybody).unwrap();
+        let database = TestServer::new(&store).create("forum");
         put(&database, design());
         first.into_iter().for_each(|(id, parent, size)| put(&database, document(id, parent, size)));
         contents(&database, "cut", Freshness::UpToDate);

@@ -1,0 +1,200 @@
+//! What the databases of one store use, and what all databases of a server use.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use parking_lot::{Mutex, RwLock};
+use scrinium_contents::Contents;
+use scrinium_javascript::{Pool, PoolOptions};
+use scrinium_statistics::{Registry, Tasks};
+use scrinium_store::{IoLimits, Store};
+
+use crate::collation::Collation;
+use crate::damage::Damage;
+use crate::error::Result;
+use crate::guard::Guard;
+use crate::passed_over::PassedOver;
+use crate::view::{Announced, Updates, ViewCounts, default_rebuild_dir};
+
+/// What holds for all databases of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct DatabaseOptions {
+    /// A document's JSON may have this many bytes, without its attachments.
+    pub document_max_bytes: usize,
+    /// An attachment may have this many bytes.
+    pub attachment_max_bytes: u64,
+    /// A document may have this many leaf revisions, conflicts and tombstones, before replication brings it no more:
+    /// whatever is done with it takes as long as it has leaves.
+    pub leaves_max: usize,
+    /// A view that depends on the time (`@Now`, `@Today`) is evaluated again, whole, when it is read and this old:
+    /// its formulas may say something else of any document at any moment.
+    pub time_variant_seconds: i64,
+    /// Databases that are kept ready though nobody uses them, some KB each; looked at when the databases are opened.
+    pub idle_databases: usize,
+    /// Which collation orders the keys of indexes; looked at when the databases are opened.
+    #[doc(hidden)]
+    pub collation: Collation,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        Self {
+            document_max_bytes: 8 << 20,
+            attachment_max_bytes: 1 << 30,
+            leaves_max: 10_000,
+            time_variant_seconds: 15 * 60,
+            idle_databases: 4096,
+            collation: Collation::default(),
+        }
+    }
+}
+
+/// What the databases of one store use.
+pub struct StoreContext {
+    /// The name of the volume that the store is.
+    pub volume: String,
+    /// The store.
+    pub store: Store,
+    /// Its contents.
+    pub contents: Contents,
+    /// Which databases have keys in damaged files.
+    pub damage: Damage,
+    /// What a byte of records takes on disk, of all databases of the store, and when that was found.
+    pub share: Mutex<Option<(Instant, f64)>>,
+    /// What tells the store from every other one, also from copies of it.
+    pub history: String,
+    /// Which collation orders the keys of indexes.
+    pub collation: Collation,
+    /// What all databases of the server use.
+    pub server: Arc<ServerContext>,
+}
+
+/// What all databases of a server use.
+pub struct ServerContext {
+    options: RwLock<DatabaseOptions>,
+    collation: Collation,
+    guard: OnceLock<Arc<dyn Guard>>,
+    tasks: OnceLock<Tasks>,
+    rebuild_dir: RwLock<PathBuf>,
+    /// The processes that run functions.
+    pub scripts: Pool,
+    /// Databases that have something to bring up to date.
+    pub announced: Announced,
+    /// The limits of background work, which all of it shares.
+    pub io: IoLimits,
+    /// What is counted of views.
+    pub view_counts: Arc<ViewCounts>,
+    /// What was skipped because it cannot be read.
+    pub passed_over: PassedOver,
+    pub(crate) updates: Updates,
+}
+
+impl ServerContext {
+    /// That of a server whose first store is `store`.
+    #[must_use]
+    pub fn new(options: DatabaseOptions, store: &Store) -> Self {
+        Self {
+            collation: options.collation,
+            options: RwLock::new(options),
+            guard: OnceLock::new(),
+            tasks: OnceLock::new(),
+            rebuild_dir: RwLock::new(default_rebuild_dir(store)),
+            scripts: Pool::default(),
+            announced: Announced::default(),
+            io: IoLimits::default(),
+            view_counts: Arc::default(),
+            passed_over: PassedOver::default(),
+            updates: Updates::default(),
+        }
+    }
+
+    /// The limits for what is written, as they are set now.
+    #[must_use]
+    pub fn options(&self) -> DatabaseOptions {
+        *self.options.read()
+    }
+
+    /// Sets other limits for what is written from now on.
+    pub fn set_options(&self, options: DatabaseOptions) {
+        *self.options.write() = options;
+    }
+
+    /// Checks the documents of certain databases from now on. Only the first call counts.
+    pub fn set_guard(&self, guard: Arc<dyn Guard>) {
+        if self.guard.set(guard).is_err() {
+            tracing::warn!("the databases have a guard already");
+        }
+    }
+
+    /// Shows the progress of long work in `tasks`, where it can be cancelled too. Only the first call counts.
+    pub fn set_tasks(&self, tasks: &Tasks) {
+        if self.tasks.set(tasks.clone()).is_err() {
+            tracing::warn!("the databases show their tasks already");
+        }
+    }
+
+    /// Sets the folder where builds of views put sorted files that do not fit into memory; the next build uses it.
+    pub fn set_rebuild_dir(&self, dir: PathBuf) {
+        *self.rebuild_dir.write() = dir;
+    }
+
+    /// Sets how many processes run JavaScript, and what each of them may use; for those that are started from now on.
+    pub fn set_script_options(&self, options: PoolOptions) {
+        self.scripts.set_options(options);
+    }
+
+    /// A gauge that reads 0 once the databases are closed.
+    pub fn figure(
+        self: &Arc<Self>,
+        statistics: &Registry,
+        name: &str,
+        read: impl Fn(&Self) -> f64 + Send + Sync + 'static,
+    ) {
+        let server = Arc::downgrade(self);
+        statistics.gauge(name, move || server.upgrade().map_or(0.0, |server| read(&server)));
+    }
+}
+
+impl StoreContext {
+    /// That of a store which is this volume.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn open(volume: &str, store: Store, server: Arc<ServerContext>) -> Result<Self> {
+        Ok(Self {
+            volume: volume.to_owned(),
+            contents: Contents::open(store.clone())?,
+            damage: Damage::of(&store),
+            share: Mutex::default(),
+            history: store.admin().history()?,
+            store,
+            collation: server.collation,
+            server,
+        })
+    }
+
+    /// As [`ServerContext::options`].
+    #[must_use]
+    pub fn options(&self) -> DatabaseOptions {
+        self.server.options()
+    }
+
+    /// Where long work shows its progress, if anywhere.
+    #[must_use]
+    pub fn tasks(&self) -> Option<&Tasks> {
+        self.server.tasks.get()
+    }
+
+    /// Where builds of views put what does not fit into memory.
+    #[must_use]
+    pub fn rebuild_dir(&self) -> PathBuf {
+        self.server.rebuild_dir.read().clone()
+    }
+
+    /// What checks the edits of a database, if anything does.
+    #[must_use]
+    pub fn guard(&self, database: &str) -> Option<&Arc<dyn Guard>> {
+        self.server.guard.get().filter(|guard| guard.guards(database))
+    }
+}

@@ -1,0 +1,15 @@
+//! What keeps databases small and whole: compacting them and purging tombstones ([`Compactor`]), checking and repairing
+//! them ([`fixup()`]), and looking at their raw records ([`Inspection`]).
+
+mod compact;
+mod fixup;
+#[cfg(test)]
+mod formats;
+mod inspect;
+
+pub use compact::{CompactOptions, CompactOrder, CompactStyle, Compacted, Compactor, Purged};
+pub use fixup::{
+    Finding, FindingKind, FixupOptions, FixupReport, Outcome, SetAside, discard_set_aside, each_set_aside,
+    fixup,
+};
+pub use inspect::{Inspection, RawRecord};
