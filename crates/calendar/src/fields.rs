@@ -36,6 +36,7 @@ use crate::series::Series;
 use crate::time::{CalendarTime, TimeKind};
 use crate::zone::{Instant, Zone};
 use people::AttendeeList;
+pub(crate) use times::line as time_line;
 pub use write::{FieldChanges, create, patch};
 
 /// The value of a field.

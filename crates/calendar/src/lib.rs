@@ -33,6 +33,7 @@ pub mod civil;
 pub mod event;
 pub mod fields;
 pub mod index;
+pub mod itip;
 pub mod rule;
 pub mod series;
 pub mod time;

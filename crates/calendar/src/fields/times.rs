@@ -106,7 +106,7 @@ impl DocumentTime {
 }
 
 /// A line for a time. The zone keeps the name that the line has it by now, if it is the same zone.
-pub(super) fn line(name: &str, time: &CalendarTime, tzid: Option<&str>) -> Option<ContentLine> {
+pub(crate) fn line(name: &str, time: &CalendarTime, tzid: Option<&str>) -> Option<ContentLine> {
     let value = time.value()?.to_string();
     let parameters = match time.kind() {
         TimeKind::Day => vec![Parameter::new("VALUE", "DATE")],

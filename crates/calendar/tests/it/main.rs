@@ -8,6 +8,7 @@ mod fields;
 mod generator;
 mod hostile;
 mod index;
+mod itip_model;
 mod model;
 mod oracles;
 mod rules;
