@@ -3,7 +3,8 @@
 //! [`series::Series`] reads a calendar (a tree of `dav-wire`) and answers which occurrences lie in a span, from wherever it
 //! begins. [`rule`] expands rules of recurrence by division, [`zone`] knows IANA's zones, what other programs call them, and the
 //! definitions that calendars bring. [`civil`] and [`time`] are what clocks show. [`fields`] are those of appointment documents, both
-//! ways.
+//! ways. [`busy`] merges free and busy time, [`index`] says what an index of occurrences holds, [`itip`] what invitations and answers do,
+//! [`imip`] how they are mailed, [`rooms`] whether a room may be booked.
 //!
 //! ```
 //! use scrinium_calendar::civil::CivilTime;
@@ -32,8 +33,10 @@ pub mod busy;
 pub mod civil;
 pub mod event;
 pub mod fields;
+pub mod imip;
 pub mod index;
 pub mod itip;
+pub mod rooms;
 pub mod rule;
 pub mod series;
 pub mod time;

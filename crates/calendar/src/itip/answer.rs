@@ -3,9 +3,7 @@
 
 use scrinium_dav_wire::content::{Component, ContentLine};
 
-use super::meeting::{
-    Meeting, answer_of, answered_s, attendee, attendee_mut, attendees, set_answered_s, version,
-};
+use super::meeting::{Answered, Meeting, answer_of, attendee, attendee_mut, attendees, version};
 use super::{Outcome, Reason, Storing};
 use crate::address::comparable;
 
@@ -14,10 +12,9 @@ pub(super) fn reply(mut old: Meeting, new: &Meeting, sender: &str) -> Result<Out
     let mut refused = None;
     for (instance, part) in &new.parts {
         let line = answering(part, sender)?;
-        let before = old.master().and_then(|master| attendee(master, &[comparable(line.value())])).cloned();
         match take(&mut old, *instance, part, line) {
             Ok(()) if instance.is_none() => {
-                spread(&mut old, new, before.as_ref(), line);
+                spread(&mut old, new, line);
                 filed = Some((comparable(line.value()), answer_of(line)));
             }
             Ok(()) => filed = Some((comparable(line.value()), answer_of(line))),
@@ -72,14 +69,16 @@ fn take(
     }
     let stamp_s = version(part).1;
     let Some(own) = attendee_mut(&mut known, &address) else { return Err(Reason::NoAttendee) };
-    match answered_s(own) {
-        Some(before) if before > stamp_s => return Err(Reason::Outdated),
-        Some(before) if before == stamp_s && answer_of(own) == answer_of(line) => {
+    let is_own = instance.is_some();
+    // What was said to the series says nothing against what was said to the instance.
+    match Answered::read(own).filter(|before| before.is_own == is_own) {
+        Some(before) if before.stamp_s > stamp_s => return Err(Reason::Outdated),
+        Some(before) if before.stamp_s == stamp_s && answer_of(own) == answer_of(line) => {
             return Err(Reason::NothingNew);
         }
         _ => {}
     }
-    set_answered_s(own, stamp_s);
+    Answered { stamp_s, is_own }.write(own);
     own.set_parameter("PARTSTAT", Some(&answer_of(line)));
     own.set_parameter("RSVP", None);
     own.set_parameter("DELEGATED-TO", line.parameter("DELEGATED-TO"));
@@ -107,14 +106,15 @@ fn add_delegates(known: &mut Component, part: &Component, from: &[String]) {
 }
 
 /// An answer to the series is one to its instances that have a part only because others answered them by themselves.
-fn spread(old: &mut Meeting, new: &Meeting, before: Option<&ContentLine>, line: &ContentLine) {
+fn spread(old: &mut Meeting, new: &Meeting, line: &ContentLine) {
     let address = [comparable(line.value())];
-    let stamp = |line: Option<&ContentLine>| line.and_then(answered_s);
     let Some(now) = old.master().and_then(|master| attendee(master, &address)).cloned() else { return };
     let follows = |old: &Meeting, key: i64, part: &Component| {
         let own = attendee(part, &address);
         let is_unmoved = old.instance(key).is_some_and(|made| old.time_of(&made) == old.time_of(part));
-        own.is_some() && stamp(own) == stamp(before) && is_unmoved && !new.parts.contains_key(&Some(key))
+        own.is_some_and(|own| Answered::read(own).is_none_or(|answered| !answered.is_own))
+            && is_unmoved
+            && !new.parts.contains_key(&Some(key))
     };
     let following: Vec<i64> = old
         .parts

@@ -17,6 +17,8 @@ use crate::zone::{Instant, Zone, ZoneNames};
 const PARTS_MAX: usize = 10_000;
 /// The parameter of an attendee of the organizer's copy: when the last answer was written, in seconds since 1970.
 const ANSWERED: &str = "X-SCRINIUM-ANSWERED";
+/// What stands before it, where the answer was to that instance alone.
+const OWN: &str = "OWN-";
 
 /// Which instance: `None` for the series, else its moment.
 pub(super) type Instance = Option<i64>;
@@ -296,13 +298,26 @@ pub(super) fn answer_of(line: &ContentLine) -> String {
     line.parameter("PARTSTAT").unwrap_or("NEEDS-ACTION").trim().to_ascii_uppercase()
 }
 
-/// When an attendee of the organizer's copy last answered.
-pub(super) fn answered_s(line: &ContentLine) -> Option<i64> {
-    line.parameter(ANSWERED)?.parse().ok()
+/// An answer in the organizer's copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    /// When it was written, in seconds since 1970.
+    pub(super) stamp_s: i64,
+    /// It was given to this instance, and not to the series.
+    pub(super) is_own: bool,
 }
 
-pub(super) fn set_answered_s(line: &mut ContentLine, stamp_s: i64) {
-    line.set_parameter(ANSWERED, Some(&stamp_s.to_string()));
+impl Answered {
+    pub(super) fn read(line: &ContentLine) -> Option<Self> {
+        let text = line.parameter(ANSWERED)?;
+        let own = text.strip_prefix(OWN);
+        Some(Self { stamp_s: own.unwrap_or(text).parse().ok()?, is_own: own.is_some() })
+    }
+
+    pub(super) fn write(self, line: &mut ContentLine) {
+        let prefix = if self.is_own { OWN } else { "" };
+        line.set_parameter(ANSWERED, Some(&format!("{prefix}{}", self.stamp_s)));
+    }
 }
 
 /// SEQUENCE and DTSTAMP (RFC 5546, section 2.1.5).

@@ -3,8 +3,7 @@
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
 
 use super::meeting::{
-    Instance, Meeting, answer_of, attendee, attendee_mut, attendees, is_cancelled, lines_named, set,
-    set_stamp, version,
+    Instance, Meeting, answer_of, attendee, attendee_mut, attendees, lines_named, set, set_stamp, version,
 };
 use super::{Message, Method, Outcome, Person, Reason, Storing, attendee as own};
 use crate::address::comparable;
@@ -76,7 +75,7 @@ fn keep_own(old: &Meeting, merged: &mut Meeting, person: &Person) -> Vec<Instanc
     for instance in instances {
         let before = old.at(instance);
         let (Some(before), Some(part)) = (before, merged.parts.get(&instance)) else { continue };
-        if before == *part || is_cancelled(&before) {
+        if before == *part {
             continue;
         }
         let is_same_time = old.time_of(&before) == merged.time_of(part)
@@ -102,7 +101,7 @@ fn keep_answered_instances(old: &Meeting, merged: &mut Meeting, person: &Person)
     for (instance, part) in &old.parts {
         let Some(key) = instance.filter(|_| !merged.parts.contains_key(instance)) else { continue };
         let is_own = answer(part).is_some_and(|mine| mine != of_series && mine != "NEEDS-ACTION");
-        if !is_own || is_cancelled(part) || !merged.gives(key) {
+        if !is_own || !merged.gives(key) {
             continue;
         }
         let Some(new) = merged.instance(key) else { continue };
@@ -154,7 +153,8 @@ pub(super) fn cancel(old: Option<Meeting>, new: &Meeting, person: &Person) -> Re
         }
         let Some(known) = old.effective(*instance).cloned() else { continue };
         is_known = true;
-        if version(part) <= version(&known) || is_cancelled(&known) {
+        // What is over already takes the later version: an invitation from between must not revive it.
+        if version(part) <= version(&known) {
             continue;
         }
         match instance {

@@ -3,8 +3,8 @@
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::{
-    Instance, Meeting, answer_of, answered_s, attendee, essence, is_cancelled, lines_named, set,
-    set_answered_s, set_stamp, version,
+    Answered, Instance, Meeting, answer_of, attendee, essence, is_cancelled, lines_named, set, set_stamp,
+    version,
 };
 use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
 use crate::address::comparable;
@@ -69,13 +69,27 @@ fn prepared(mut new: Meeting, old: Option<&Meeting>, change: Change<'_>, person:
         }
         new.parts.insert(instance, part);
     }
+    raise_for_dropped(&mut new, old);
     new
+}
+
+/// An instance that goes back to what the series says is one more change of it: an answer to what it was before must not be taken for
+/// one to what it is now.
+fn raise_for_dropped(new: &mut Meeting, old: &Meeting) {
+    let dropped = old.parts.iter().filter(|(instance, _)| !new.parts.contains_key(instance));
+    let moved = dropped.filter(|(instance, part)| {
+        let made = instance.and_then(|key| old.instance(key));
+        made.is_some_and(|made| lines_named(&made, &WEIGHTY) != lines_named(part, &WEIGHTY))
+    });
+    let Some(least) = moved.map(|(_, part)| version(part).0.saturating_add(1)).max() else { return };
+    let Some(master) = new.parts.get_mut(&None).filter(|master| version(master).0 < least) else { return };
+    set(master, "SEQUENCE", &least.to_string());
 }
 
 /// What an attendee answered is the attendee's, whatever a client knows of it.
 fn keep_answer(line: &mut ContentLine, known: &ContentLine, keeps_answers: bool) {
-    if let Some(stamp_s) = answered_s(known) {
-        set_answered_s(line, stamp_s);
+    if let Some(answered) = Answered::read(known) {
+        answered.write(line);
     }
     let is_unaware = answer_of(line) == "NEEDS-ACTION" && answer_of(known) != "NEEDS-ACTION";
     if (keeps_answers || is_unaware) && answer_of(line) != answer_of(known) {
