@@ -239,7 +239,7 @@ pub fn change(change: Change<'_>, person: &Person, now: Instant) -> Result<Outco
             if old.is_some() && new.is_some() && before.is_some() && before != after {
                 return Err(Reason::OrganizerChanged);
             }
-            attendee::change(old, new, change, person, now)
+            attendee::change(old.as_ref(), new, change, person, now)
         }
         (true, false) if after.is_some() => Err(Reason::OrganizerChanged),
         (false, true) if before.is_some() => Err(Reason::OrganizerChanged),
@@ -248,7 +248,7 @@ pub fn change(change: Change<'_>, person: &Person, now: Instant) -> Result<Outco
             messages: Vec::new(),
             reason: Reason::Silent,
         }),
-        (_, _) => Ok(organizer::change(old, new, change, person, now)),
+        (_, _) => Ok(organizer::change(old.as_ref(), new, change, person, now)),
     }
 }
 

@@ -86,22 +86,22 @@ fn set_answer(part: &mut Component, answer: &Answer, person: &Person) -> Result<
 }
 
 pub(super) fn change(
-    old: Option<Meeting>,
+    old: Option<&Meeting>,
     new: Option<Meeting>,
     change: Change<'_>,
     person: &Person,
     now: Instant,
 ) -> Result<Outcome, Reason> {
-    let new = match (&old, new) {
+    let new = match (old, new) {
         (Some(old), Some(new)) => Some(permitted(old, new)?),
         (_, new) => new,
     };
-    let Some(meeting) = new.as_ref().or(old.as_ref()) else { return Err(Reason::NothingToSchedule) };
+    let Some(meeting) = new.as_ref().or(old) else { return Err(Reason::NothingToSchedule) };
     let own = meeting.parts.values().find_map(|part| attendee(part, &person.addresses));
     let own = own.map(|line| comparable(line.value()));
     let mut messages = Vec::new();
     if let (Some(own), true) = (&own, change.informs && is_ours(meeting)) {
-        let changed = changed_parts(old.as_ref(), new.as_ref(), person);
+        let changed = changed_parts(old, new.as_ref(), person);
         messages.extend(reply(meeting, &changed, own, person, now));
         messages.extend(delegations(meeting, &changed, own, person, now));
     }

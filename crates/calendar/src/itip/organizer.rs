@@ -16,22 +16,22 @@ const WEIGHTY: [&str; 8] = ["DTSTART", "DTEND", "DURATION", "DUE", "RRULE", "RDA
 const TIMES: [&str; 6] = ["DTSTART", "DTEND", "DURATION", "DUE", "RRULE", "RDATE"];
 
 pub(super) fn change(
-    old: Option<Meeting>,
+    old: Option<&Meeting>,
     new: Option<Meeting>,
     change: Change<'_>,
     person: &Person,
     now: Instant,
 ) -> Outcome {
-    let own = old.as_ref().or(new.as_ref()).and_then(Meeting::organizer).unwrap_or_default();
-    let new = new.map(|new| prepared(new, old.as_ref(), change, person));
+    let own = old.or(new.as_ref()).and_then(Meeting::organizer).unwrap_or_default();
+    let new = new.map(|new| prepared(new, old, change, person));
     let mut messages = Vec::new();
     if change.informs {
         let mut all: Vec<String> =
-            [old.as_ref(), new.as_ref()].into_iter().flatten().flat_map(Meeting::attendees).collect();
+            [old, new.as_ref()].into_iter().flatten().flat_map(Meeting::attendees).collect();
         all.sort_unstable();
         all.dedup();
         for to in all.into_iter().filter(|to| !person.addresses.contains(to)) {
-            messages.extend(message(old.as_ref(), new.as_ref(), &own, &to, now));
+            messages.extend(message(old, new.as_ref(), &own, &to, now));
         }
     }
     let new = new.map(|new| told(new, &messages));
