@@ -1,7 +1,7 @@
 //! Scheduling (RFC 5546, RFC 6638): what a change of somebody's meeting, or a message about it, makes of what is stored, and who is
 //! to be sent what.
 //!
-//! [`change`] is what somebody does to an own object, [`receive`] a message that came, however it came. Both are pure: they say
+//! [`change`] is what somebody does to an own object, [`receive()`] a message that came, however it came. Both are pure: they say
 //! what to store, which messages to send, and for what [`Reason`]. A message carries all that its recipient is invited to, so that
 //! messages may be lost, doubled and come in any order: of each part the one with the higher SEQUENCE, then the later DTSTAMP holds
 //! (RFC 5546, section 2.1.5), and the last message alone says everything.
