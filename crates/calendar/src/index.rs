@@ -162,7 +162,7 @@ impl Entry {
     }
 }
 
-/// The time whose occurrences are entries, in keys: the same for whoever asks.
+/// The time whose occurrences are entries, in keys: the same for everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct IndexWindow {

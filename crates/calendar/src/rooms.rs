@@ -1,6 +1,6 @@
 //! Whether a room or another resource may be booked: its rules, and what is booked already.
 //!
-//! [`decide`] is pure. Whoever calls it holds the resource meanwhile, so that of two bookings at once one wins.
+//! [`decide`] is pure. The caller holds the resource meanwhile, so that of two bookings at once one wins.
 
 use crate::series::InstantRange;
 use crate::zone::Instant;

@@ -223,7 +223,7 @@ fn set_text(component: &mut Component, name: &str, text: Option<&str>) {
     set(component, name, text.map(escape_text).as_deref());
 }
 
-/// The text of a field; an empty one is none.
+/// The text of a field; an empty one counts as absent.
 fn text<'a>(field: &str, value: Option<&'a FieldValue>) -> Result<Option<&'a str>, FieldError> {
     match value {
         None => Ok(None),

@@ -240,7 +240,7 @@ fn reply_part(part: &Component, person: &Person, now: Instant) -> Option<Compone
     Some(reply)
 }
 
-/// Whoever comes instead is invited by who delegates (RFC 5546, section 3.2.2.3).
+/// The person who comes instead is invited by who delegates (RFC 5546, section 3.2.2.3).
 fn delegations(
     meeting: &Meeting,
     changed: &[Component],

@@ -70,7 +70,7 @@ pub fn accept_counter(stored: &Component, counter: &Component, person: &Person) 
     meeting.to_calendar().ok_or(Reason::NothingToSchedule)
 }
 
-/// The chair's no, to whoever proposed.
+/// The chair's no, to the one who proposed.
 ///
 /// # Errors
 /// What it does not fit to.

@@ -10,7 +10,7 @@ use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
 use crate::address::comparable;
 use crate::zone::Instant;
 
-/// Whoever changes these has to raise SEQUENCE (RFC 5546, section 2.1.4).
+/// A change of these has to raise SEQUENCE (RFC 5546, section 2.1.4).
 const WEIGHTY: [&str; 8] = ["DTSTART", "DTEND", "DURATION", "DUE", "RRULE", "RDATE", "EXDATE", "STATUS"];
 /// Of these, what asks all attendees again (RFC 6638, section 3.2.8). An exception asks nobody about other instances.
 const TIMES: [&str; 6] = ["DTSTART", "DTEND", "DURATION", "DUE", "RRULE", "RDATE"];
