@@ -5,6 +5,7 @@
 mod client;
 mod hostile;
 mod login;
+mod model;
 mod pair;
 mod server;
 mod world;

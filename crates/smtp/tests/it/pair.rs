@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scrinium_smtp::client::{ClientOptions, ClientRequest, Outcome, Outgoing, Protocol};
+use scrinium_smtp::client::{ClientOptions, ClientRequest, Outcome, Outgoing, Protocol, Reason};
 use scrinium_smtp::{ClientSession, Service};
 use scrinium_smtp_wire::{Command, ForwardPath, ReversePath};
 
@@ -55,8 +55,9 @@ fn plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-/// Sends all messages over one connection; the outcomes of each.
-fn run(plan: &Plan, port: &mut Port) -> Vec<Vec<Outcome>> {
+/// Sends all messages over one connection; the outcomes of each. The connection is lost when the server has sent and the client has
+/// sent as much as `cut` says, if they get there.
+fn run(plan: &Plan, port: &mut Port, cut: (usize, usize)) -> Vec<Vec<Outcome>> {
     let protocol = if plan.is_lmtp { Protocol::Lmtp } else { Protocol::Smtp };
     let mut client_options = ClientOptions::new(protocol, "out.test");
     client_options.prefers_chunks = plan.by_chunks;
@@ -66,6 +67,7 @@ fn run(plan: &Plan, port: &mut Port) -> Vec<Vec<Outcome>> {
     let mut left = plan.messages.iter();
     let (mut text, mut given) = ("", 0);
     client.receive(port.sent.as_bytes(), NOW_MS);
+    let (mut to_client, mut to_server) = cut;
     for _ in 0..10_000 {
         match client.next(NOW_MS) {
             Some(ClientRequest::Ready) => match left.next() {
@@ -86,14 +88,23 @@ fn run(plan: &Plan, port: &mut Port) -> Vec<Vec<Outcome>> {
                 client.tls_started(encryption().bindings, NOW_MS);
                 continue;
             }
-            Some(ClientRequest::Failed(said)) => panic!("{said:?}"),
+            Some(ClientRequest::Failed(said)) => assert_eq!(said.reason, Reason::Lost),
             None if client.is_closed() => return outcomes,
             None => {}
         }
         let output = client.take_output();
-        let said = port.give(&output, plan.piece);
+        let arrives = output.len().min(to_server);
+        let said = port.give(&output[..arrives], plan.piece);
+        let heard = said.len().min(to_client);
+        (to_server, to_client) = (to_server - arrives, to_client - heard);
+        let said = &said[..heard];
         for piece in said.as_bytes().chunks(plan.piece) {
             client.receive(piece, NOW_MS);
+        }
+        if to_server == 0 || to_client == 0 {
+            client.disconnected();
+            port.session.disconnected();
+            port.turn(NOW_MS);
         }
         assert!(client.held_bytes() < 200_000 && port.held_max < 200_000);
     }
@@ -107,7 +118,7 @@ proptest! {
     fn what_is_delivered_is_there_once_and_byte_for_byte(plan in plan()) {
         let service = if plan.is_lmtp { Service::Lmtp } else { Service::Relay };
         let mut port = Port::new(options(service));
-        let outcomes = run(&plan, &mut port);
+        let outcomes = run(&plan, &mut port, (usize::MAX, usize::MAX));
         prop_assert_eq!(outcomes.len(), plan.messages.len());
         let mut stored = port.world.stored.iter();
         for ((recipients, text), outcomes) in plan.messages.iter().zip(&outcomes) {
@@ -132,5 +143,32 @@ proptest! {
             }
         }
         prop_assert!(stored.next().is_none() && port.world.open.is_none() && port.session.is_closed());
+    }
+
+    #[test]
+    fn what_is_known_of_a_message_is_true_wherever_the_connection_is_lost(
+        plan in plan(),
+        to_client in prop_oneof![1_usize..900, Just(usize::MAX)],
+        to_server in prop_oneof![1_usize..900, Just(usize::MAX)],
+    ) {
+        let service = if plan.is_lmtp { Service::Lmtp } else { Service::Relay };
+        let mut port = Port::new(options(service));
+        let outcomes = run(&plan, &mut port, (to_client, to_server));
+        prop_assert!(port.world.open.is_none());
+        let mut stored = port.world.stored.iter();
+        for ((recipients, _), outcomes) in plan.messages.iter().zip(&outcomes) {
+            let is_there = |outcome: &Outcome| matches!(outcome, Outcome::Delivered { .. });
+            let may_be_there = |outcome: &Outcome| matches!(outcome, Outcome::Unknown(_));
+            // For LMTP the world keeps a text also where a recipient's quota is full.
+            let is_full = |local: &str| plan.is_lmtp && local == "quota";
+            let sure = outcomes.iter().any(is_there);
+            let perhaps = outcomes.iter().any(may_be_there) || recipients.iter().any(|local| is_full(local));
+            if sure {
+                prop_assert!(stored.next().is_some(), "{:?}", outcomes);
+            } else if perhaps {
+                stored.next();
+            }
+        }
+        prop_assert!(stored.next().is_none(), "a message is there that nobody knows of: {:?}", outcomes);
     }
 }

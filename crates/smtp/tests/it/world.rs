@@ -1,6 +1,6 @@
 //! Surroundings of a server's session: a small world of people, and the loop of a port.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use scrinium_credentials::sasl::{Claim, ClaimedProof};
 use scrinium_credentials::{Gate, GateOptions, Protocol, StoredCredentials};
@@ -249,11 +249,14 @@ pub(crate) fn codes(text: &str) -> Vec<u16> {
     text.split_terminator("\r\n").filter(last).map(|line| line[..3].parse().expect("a code")).collect()
 }
 
-/// Gate and credentials of Ada, whose password is `secret`.
+/// Gate and credentials of Ada, whose password is `secret`. Making them takes a while.
 pub(crate) fn ada() -> Arc<(Gate, StoredCredentials)> {
-    let gate =
-        Gate::new(b"the secret of this test", GateOptions { scram_iterations: Some(4096) }).expect("a gate");
-    let mut credentials = StoredCredentials::default();
-    credentials.set_password("secret", gate.scram_iterations(), NOW_MS).expect("a password");
-    Arc::new((gate, credentials))
+    static ADA: LazyLock<Arc<(Gate, StoredCredentials)>> = LazyLock::new(|| {
+        let gate =
+            Gate::new(b"the secret of this test", GateOptions { scram_iterations: Some(4096) }).unwrap();
+        let mut credentials = StoredCredentials::default();
+        credentials.set_password("secret", gate.scram_iterations(), NOW_MS).unwrap();
+        Arc::new((gate, credentials))
+    });
+    ADA.clone()
 }
