@@ -1,6 +1,8 @@
 //! A message goes out: its envelope, its text, and the replies to both.
 
-use scrinium_smtp_wire::{Body, Capability, Command, MailParameters, RecipientParameters, Reply};
+use scrinium_smtp_wire::{
+    Body, Capability, Command, EnhancedCode, MailParameters, RecipientParameters, Reply,
+};
 
 use crate::client::message::{Sending, Stage, TextWriter};
 use crate::client::options::Protocol;
@@ -196,6 +198,10 @@ impl ClientSession {
                 sending.stage = Stage::Drain;
             }
             Sent::Mail => sending.needs_reset = true,
+            Sent::Recipient(recipient) if refused && is_too_many(reply) => {
+                let enhanced = EnhancedCode::new(4, 5, 3);
+                sending.settle(recipient, || Outcome::Deferred(Said { enhanced, ..said }));
+            }
             Sent::Recipient(recipient) if refused => sending.settle(recipient, || said.outcome()),
             Sent::Recipient(recipient) => sending.taken.push(recipient),
             Sent::Data if refused => {
@@ -339,4 +345,9 @@ impl ClientSession {
         }
         self.done(sending);
     }
+}
+
+/// RFC 5321, section 4.5.3.1.10: old servers say 552 where they mean that there are too many recipients.
+fn is_too_many(reply: &Reply) -> bool {
+    reply.code() == 552 && reply.enhanced().is_none_or(|code| (code.subject(), code.detail()) == (5, 3))
 }

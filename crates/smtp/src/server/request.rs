@@ -34,7 +34,8 @@ pub enum Request {
     /// The text is whole. The answer is given when the message is safe: [`Answer::Finished`], or for LMTP
     /// [`Answer::FinishedEach`].
     Finish(Box<TextSummary>),
-    /// The message that has begun does not come. Any answer will do.
+    /// The message that has begun does not come, whichever side has refused it: what there is of it can go. Any answer will do. It does not
+    /// follow on [`Self::Finish`]: who refuses a whole text has seen the last of it.
     Abandon,
 }
 

@@ -347,6 +347,19 @@ impl ServerSession {
         self.input.get(self.used..).unwrap_or_default()
     }
 
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The input, for a look at it that changes the session; it comes [back](Self::return_input).
+    pub(super) fn lend_input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
+    }
+
+    pub(super) fn return_input(&mut self, input: Vec<u8>) {
+        self.input = input;
+    }
+
     pub(super) fn use_input(&mut self, bytes: usize) {
         self.used = self.used.saturating_add(bytes).min(self.input.len());
     }

@@ -93,9 +93,14 @@ impl ServerSession {
         if self.rest().is_empty() {
             return Step::Starved;
         }
-        let piece = self.rest().get(..self.rest().len().min(piece_bytes)).unwrap_or_default().to_vec();
-        let Some(incoming) = self.incoming_mut() else { return Step::Starved };
-        let (consumed, finished) = incoming.read_dots(&piece);
+        let input = self.lend_input();
+        let rest = input.get(self.used()..).unwrap_or_default();
+        let piece = rest.get(..rest.len().min(piece_bytes)).unwrap_or_default();
+        let read = self.incoming_mut().map(|incoming| incoming.read_dots(piece));
+        self.return_input(input);
+        let (Some((consumed, finished)), Some(incoming)) = (read, self.incoming_mut()) else {
+            return Step::Starved;
+        };
         let is_endless = incoming.is_endless();
         if finished {
             incoming.end();
@@ -121,15 +126,22 @@ impl ServerSession {
             return Step::Done;
         }
         let piece_bytes = self.limits().piece_bytes.max(1);
-        let piece = self.rest().get(..self.rest().len().min(piece_bytes)).unwrap_or_default().to_vec();
-        let State::Chunk(chunk) = &mut self.state else { return Step::Done };
+        let input = self.lend_input();
+        let rest = input.get(self.used()..).unwrap_or_default();
+        let piece = rest.get(..rest.len().min(piece_bytes)).unwrap_or_default();
+        let State::Chunk(chunk) = &mut self.state else {
+            self.return_input(input);
+            return Step::Done;
+        };
         let is_refused = chunk.refused.is_some();
-        let taken = chunk.reader.take(&piece).len();
+        let taken = chunk.reader.take(piece);
         let is_over = chunk.reader.missing() == 0;
-        self.use_input(taken);
         if let Some(incoming) = self.incoming_mut().filter(|_| !is_refused) {
-            incoming.read_chunk(piece.get(..taken).unwrap_or_default());
+            incoming.read_chunk(taken);
         }
+        let taken = taken.len();
+        self.return_input(input);
+        self.use_input(taken);
         if !is_over {
             return if taken == 0 { Step::Starved } else { Step::Done };
         }

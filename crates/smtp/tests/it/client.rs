@@ -160,6 +160,11 @@ fn what_is_known_when_a_connection_is_lost() {
             format!("{OPEN}{sent}S: 250 ok\nS: 550 5.7.1 no\nCLOSE"),
             ["failed Replied 5.7.1", "deferred Lost 4.4.2"],
         ),
+        // Old servers say so that there are too many recipients.
+        (
+            format!("{OPEN}{sent}S: 250 ok\nS: 552 full\nCLOSE"),
+            ["deferred Replied 4.5.3", "deferred Lost 4.4.2"],
+        ),
         (format!("{OPEN}{sent}{text}CLOSE"), ["unknown Lost 4.4.2", "failed Replied 5.0.0"]),
         (
             format!("{OPEN}{sent}{text}S: 421 4.3.2 stopping"),
