@@ -246,7 +246,8 @@ impl DueIndex for MemoryDueIndex {
     fn next_ms(&mut self, now_ms: u64) -> Result<Option<u64>, Infallible> {
         self.pauses = self.pauses.split_off(&now_ms.saturating_add(1));
         let later = (now_ms.saturating_add(1), Arc::from(""));
-        let first = |times: &BTreeSet<(u64, Arc<str>)>| times.range(later.clone()..).next().map(|(ms, _)| *ms);
+        let first =
+            |times: &BTreeSet<(u64, Arc<str>)>| times.range(later.clone()..).next().map(|(ms, _)| *ms);
         let pause = self.pauses.first_key_value().map(|(ms, _)| *ms);
         Ok([first(&self.by_due), first(&self.by_deadline), pause].into_iter().flatten().min())
     }

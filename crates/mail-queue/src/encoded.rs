@@ -27,14 +27,19 @@ pub(crate) mod mailbox {
 pub(crate) mod optional_mailbox {
     use super::*;
 
-    pub(crate) fn serialize<S: Serializer>(value: &Option<Mailbox>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        value: &Option<Mailbox>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         match value {
             Some(value) => serializer.collect_str(value),
             None => serializer.serialize_none(),
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Mailbox>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Mailbox>, D::Error> {
         let text = optional(deserializer)?;
         text.map(|text| Mailbox::parse(text.as_bytes())).transpose().map_err(D::Error::custom)
     }
@@ -67,7 +72,9 @@ pub(crate) mod return_content {
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Return>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Return>, D::Error> {
         match optional(deserializer)?.as_deref() {
             None => Ok(None),
             Some("FULL") => Ok(Some(Return::Full)),
@@ -88,7 +95,9 @@ pub(crate) mod notify {
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Notify>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Notify>, D::Error> {
         let Some(text) = optional(deserializer)? else { return Ok(None) };
         let mut notify = Notify::default();
         for word in text.split(',').filter(|word| *word != "NEVER") {

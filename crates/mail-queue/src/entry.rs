@@ -10,7 +10,7 @@ use crate::notice::NoticePlan;
 use crate::outcome::{Cause, Ending, Outcome};
 use crate::policy::QueuePolicy;
 use crate::random::Random;
-use crate::record::{Change, Record, RecipientOutcome};
+use crate::record::{Change, RecipientOutcome, Record};
 
 /// More recipients at one destination become several entries.
 pub const ENTRY_RECIPIENTS_MAX: usize = 1_000;
@@ -194,7 +194,8 @@ impl QueueEntry {
 
     fn is_dead(&self) -> bool {
         let is_lost = |recipient: &Recipient| {
-            let was_deleted = recipient.outcome.as_ref().is_some_and(|outcome| outcome.cause == Cause::Deleted);
+            let was_deleted =
+                recipient.outcome.as_ref().is_some_and(|outcome| outcome.cause == Cause::Deleted);
             recipient.state == RecipientState::Failed && !was_deleted
         };
         self.envelope.is_silent() && self.recipients.iter().any(is_lost)
@@ -204,7 +205,11 @@ impl QueueEntry {
     #[must_use]
     pub fn waiting(&self) -> Vec<u32> {
         let waiting = |recipient: &Recipient| recipient.state == RecipientState::Waiting;
-        (0..).zip(&self.recipients).filter(|(_, recipient)| waiting(recipient)).map(|(place, _)| place).collect()
+        (0..)
+            .zip(&self.recipients)
+            .filter(|(_, recipient)| waiting(recipient))
+            .map(|(place, _)| place)
+            .collect()
     }
 
     /// When it could be tried first.
@@ -340,7 +345,10 @@ impl QueueEntry {
     /// The notice is in the queue.
     #[must_use]
     pub fn noticed(&self, now_ms: u64, plan: &NoticePlan) -> Record {
-        self.record(now_ms, Change::Noticed { kind: plan.kind, id: plan.id.clone(), recipients: plan.recipients.clone() })
+        self.record(
+            now_ms,
+            Change::Noticed { kind: plan.kind, id: plan.id.clone(), recipients: plan.recipients.clone() },
+        )
     }
 
     /// Its lifetime is over: who still waits has failed. `None` if it is not, or an attempt is under way.
@@ -383,7 +391,8 @@ impl QueueEntry {
     #[must_use]
     pub fn delete(&self, now_ms: u64, by: &str, notifies: bool) -> Option<Record> {
         let by = crate::outcome::clean_text(by);
-        let can_be = self.attempt.is_none() && matches!(self.queue(), Queue::Incoming | Queue::Deferred | Queue::Hold | Queue::Dead);
+        let can_be = self.attempt.is_none()
+            && matches!(self.queue(), Queue::Incoming | Queue::Deferred | Queue::Hold | Queue::Dead);
         can_be.then(|| self.record(now_ms, Change::Deleted { by, notifies }))
     }
 

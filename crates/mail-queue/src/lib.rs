@@ -31,18 +31,18 @@ pub use entry::{
     AttemptMark, ENTRY_RECIPIENTS_MAX, HoldMark, Queue, QueueEntry, Recipient, RecipientState, Step,
 };
 pub use message::{
-    Destination, Envelope, ID_MAX_BYTES, Language, MESSAGE_RECIPIENTS_MAX, NewMessage, NewRecipient, Priority,
-    ReleaseError, SplitError, Transaction, release_time_ms,
+    Destination, Envelope, ID_MAX_BYTES, Language, MESSAGE_RECIPIENTS_MAX, NewMessage, NewRecipient,
+    Priority, ReleaseError, SplitError, Transaction, release_time_ms,
 };
 pub use notice::{NoticeKind, NoticePlan};
 pub use outcome::{Cause, Ending, Outcome};
 pub use policy::QueuePolicy;
 pub use random::Random;
 pub use record::{
-    Change, RECORD_MAX_BYTES, RebuildError, Record, RecordError, RecipientOutcome, rebuild, rebuild_queue,
+    Change, RECORD_MAX_BYTES, RebuildError, RecipientOutcome, Record, RecordError, rebuild, rebuild_queue,
 };
 pub use scheduler::{
-    AttemptId, Concurrency, ConnectionId, ConnectionUse, DestinationStatus, Dispatch, Effect, Network, Scheduler,
-    SchedulerOptions,
+    AttemptId, Concurrency, ConnectionId, ConnectionUse, DestinationStatus, Dispatch, Effect, Network,
+    Scheduler, SchedulerOptions,
 };
 pub use verp::{verp_decode, verp_encode};

@@ -97,7 +97,8 @@ impl QueueEntry {
     }
 
     pub(crate) fn awaits_delay_notice(&self) -> bool {
-        !self.envelope.is_silent() && self.recipients.iter().any(|recipient| NoticeKind::Delay.concerns(recipient))
+        !self.envelope.is_silent()
+            && self.recipients.iter().any(|recipient| NoticeKind::Delay.concerns(recipient))
     }
 }
 

@@ -279,10 +279,7 @@ impl SessionReport {
     }
 
     fn is_answered(&self) -> bool {
-        matches!(
-            self.end,
-            SessionEnd::Answered(_) | SessionEnd::AnsweredEach(_) | SessionEnd::NobodyAccepted
-        )
+        matches!(self.end, SessionEnd::Answered(_) | SessionEnd::AnsweredEach(_) | SessionEnd::NobodyAccepted)
     }
 
     /// What the end means for a recipient whom RCPT accepted, or who was not reached.

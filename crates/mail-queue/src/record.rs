@@ -320,7 +320,9 @@ impl QueueEntry {
             for place in recipients {
                 // An end is final: what comes later does not change it.
                 let waiting = self.recipient(*place);
-                if let Some(recipient) = waiting.filter(|recipient| recipient.state == RecipientState::Waiting) {
+                if let Some(recipient) =
+                    waiting.filter(|recipient| recipient.state == RecipientState::Waiting)
+                {
                     recipient.state = state;
                     recipient.outcome = Some(outcome.clone());
                 }
@@ -344,7 +346,9 @@ impl QueueEntry {
 
     /// Who waits has failed. The last answer of a server stays as the reason behind the reason.
     fn give_up(&mut self, cause: Cause, at_ms: u64) {
-        for recipient in self.recipients.iter_mut().filter(|recipient| recipient.state == RecipientState::Waiting) {
+        for recipient in
+            self.recipients.iter_mut().filter(|recipient| recipient.state == RecipientState::Waiting)
+        {
             let last = recipient.outcome.take();
             let mut outcome = Outcome::new(Ending::Failed, cause);
             if let Some(last) = last {
@@ -359,7 +363,9 @@ impl QueueEntry {
 
     /// A deletion ends a dead entry as well, and is told only if it is to be.
     fn silence(&mut self, notifies: bool) {
-        for recipient in self.recipients.iter_mut().filter(|recipient| recipient.state == RecipientState::Failed) {
+        for recipient in
+            self.recipients.iter_mut().filter(|recipient| recipient.state == RecipientState::Failed)
+        {
             let Some(outcome) = &mut recipient.outcome else { continue };
             if self.envelope.is_silent() {
                 outcome.cause = Cause::Deleted;
@@ -380,7 +386,9 @@ impl QueueEntry {
 ///
 /// # Errors
 /// [`RebuildError`]
-pub fn rebuild<'a>(records: impl IntoIterator<Item = &'a Record>) -> Result<Option<QueueEntry>, RebuildError> {
+pub fn rebuild<'a>(
+    records: impl IntoIterator<Item = &'a Record>,
+) -> Result<Option<QueueEntry>, RebuildError> {
     let mut state: Option<QueueEntry> = None;
     for record in records {
         match (&mut state, &record.change) {

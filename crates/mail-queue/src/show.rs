@@ -108,7 +108,9 @@ pub fn why(entry: &QueueEntry) -> String {
         (Queue::Dead, _) => {
             let last = entry.recipients.iter().filter_map(|recipient| recipient.outcome.as_ref()).next_back();
             let reason = last.map(reason).unwrap_or_default();
-            format!("Could not be delivered, and has no sender who could be notified. {reason}").trim_end().to_owned()
+            format!("Could not be delivered, and has no sender who could be notified. {reason}")
+                .trim_end()
+                .to_owned()
         }
         (Queue::Done, _) => "Is done.".to_owned(),
         (Queue::Deferred | Queue::Hold, _) => {
@@ -151,7 +153,9 @@ impl QueueCommand {
         let queue = entry.queue();
         let hint = match (self, queue) {
             (_, Queue::Done) => "nothing is left to do for it",
-            (Self::Delete { .. } | Self::Retry, Queue::Active) => "it is being sent; repeat the command in a minute",
+            (Self::Delete { .. } | Self::Retry, Queue::Active) => {
+                "it is being sent; repeat the command in a minute"
+            }
             (Self::Retry, Queue::Hold) => "it is kept back; release it first",
             (Self::Hold(_), Queue::Hold) => "it is kept back already",
             (Self::Release, _) => "it is not kept back",
@@ -188,7 +192,8 @@ impl Selection {
             }
             Self::Destination(name) => {
                 let destination = &entry.destination;
-                destination.host.eq_ignore_ascii_case(name) || destination.to_string().eq_ignore_ascii_case(name)
+                destination.host.eq_ignore_ascii_case(name)
+                    || destination.to_string().eq_ignore_ascii_case(name)
             }
             Self::Sender(address) => match &envelope.sender {
                 None => address == "<>",
@@ -254,13 +259,16 @@ fn traced(change: &Change, entry: Option<&QueueEntry>) -> Vec<String> {
     match change {
         Change::Queued(entry) => {
             let count = entry.recipients.len();
-            let recipients = if count == 1 { "1 recipient".to_owned() } else { format!("{count} recipients") };
+            let recipients =
+                if count == 1 { "1 recipient".to_owned() } else { format!("{count} recipients") };
             vec![format!("queued for {} at {}", recipients, entry.destination)]
         }
         Change::Began { attempt } => vec![format!("attempt {attempt} began")],
         Change::Ended { outcomes, .. } => outcomes
             .iter()
-            .map(|group| format!("{}: {} ({})", named(&group.recipients), reason(&group.outcome), group.outcome.status))
+            .map(|group| {
+                format!("{}: {} ({})", named(&group.recipients), reason(&group.outcome), group.outcome.status)
+            })
             .collect(),
         Change::Noticed { kind, recipients, .. } => {
             let what = match kind {

@@ -27,7 +27,9 @@ pub fn explain(outcome: &Outcome, language: Language) -> String {
 fn english(cause: Cause, ending: Ending) -> &'static str {
     match (cause, ending) {
         (Cause::Accepted, _) => "{server} has taken the message.",
-        (Cause::RecipientRefused, Ending::Failed) => "{server} does not know or does not accept the recipient.",
+        (Cause::RecipientRefused, Ending::Failed) => {
+            "{server} does not know or does not accept the recipient."
+        }
         (Cause::RecipientRefused, _) => "{server} does not accept the recipient at the moment.",
         (Cause::SenderRefused, _) => "{server} does not accept the sender.",
         (Cause::MessageRefused, Ending::Failed) => "{server} refused the message.",
@@ -41,7 +43,9 @@ fn english(cause: Cause, ending: Ending) -> &'static str {
         (Cause::ClosedInSession, _) => "{server} broke the connection off.",
         (Cause::TimedOutInSession, _) => "{server} stopped answering.",
         (Cause::ProtocolBroken, _) => "{server} answers in a way that is not SMTP.",
-        (Cause::AnswerLost, _) => "the message was sent to {server}, but its answer was lost. It may have arrived.",
+        (Cause::AnswerLost, _) => {
+            "the message was sent to {server}, but its answer was lost. It may have arrived."
+        }
         (Cause::TlsUnavailable, _) => "{server} offers no encryption, which is required.",
         (Cause::TlsFailed, _) => "an encrypted connection with {server} could not be made.",
         (Cause::LoginFailed, _) => "{server} does not let this server log in.",
@@ -54,7 +58,9 @@ fn english(cause: Cause, ending: Ending) -> &'static str {
         (Cause::Utf8Unsupported, _) => "{server} does not support international addresses.",
         (Cause::RuleRefused, _) => "a rule of this server refuses the message.",
         (Cause::Expired, _) => "the message could not be delivered in time and is given up.",
-        (Cause::ServerStopped, _) => "this server was stopped during the attempt. The message may have arrived.",
+        (Cause::ServerStopped, _) => {
+            "this server was stopped during the attempt. The message may have arrived."
+        }
         (Cause::Deleted, _) => "an administrator removed the message from the queue.",
     }
 }
@@ -62,7 +68,9 @@ fn english(cause: Cause, ending: Ending) -> &'static str {
 fn german(cause: Cause, ending: Ending) -> &'static str {
     match (cause, ending) {
         (Cause::Accepted, _) => "{server} hat die Nachricht angenommen.",
-        (Cause::RecipientRefused, Ending::Failed) => "{server} kennt den Empfänger nicht oder nimmt für ihn nichts an.",
+        (Cause::RecipientRefused, Ending::Failed) => {
+            "{server} kennt den Empfänger nicht oder nimmt für ihn nichts an."
+        }
         (Cause::RecipientRefused, _) => "{server} nimmt für den Empfänger zurzeit nichts an.",
         (Cause::SenderRefused, _) => "{server} nimmt vom Absender nichts an.",
         (Cause::MessageRefused, Ending::Failed) => "{server} hat die Nachricht abgelehnt.",
@@ -76,7 +84,9 @@ fn german(cause: Cause, ending: Ending) -> &'static str {
         (Cause::ClosedInSession, _) => "{server} hat die Verbindung abgebrochen.",
         (Cause::TimedOutInSession, _) => "{server} antwortet nicht mehr.",
         (Cause::ProtocolBroken, _) => "{server} antwortet anders, als SMTP es vorsieht.",
-        (Cause::AnswerLost, _) => "die Nachricht ging an {server}, aber die Antwort ging verloren. Vielleicht ist sie angekommen.",
+        (Cause::AnswerLost, _) => {
+            "die Nachricht ging an {server}, aber die Antwort ging verloren. Vielleicht ist sie angekommen."
+        }
         (Cause::TlsUnavailable, _) => "{server} bietet keine Verschlüsselung an, die aber verlangt wird.",
         (Cause::TlsFailed, _) => "eine verschlüsselte Verbindung mit {server} kam nicht zustande.",
         (Cause::LoginFailed, _) => "{server} lässt diesen Server sich nicht anmelden.",
@@ -89,7 +99,9 @@ fn german(cause: Cause, ending: Ending) -> &'static str {
         (Cause::Utf8Unsupported, _) => "{server} unterstützt keine internationalen Adressen.",
         (Cause::RuleRefused, _) => "eine Regel dieses Servers lehnt die Nachricht ab.",
         (Cause::Expired, _) => "die Nachricht ließ sich nicht rechtzeitig zustellen und wird aufgegeben.",
-        (Cause::ServerStopped, _) => "dieser Server wurde während des Versuchs beendet. Vielleicht ist die Nachricht angekommen.",
+        (Cause::ServerStopped, _) => {
+            "dieser Server wurde während des Versuchs beendet. Vielleicht ist die Nachricht angekommen."
+        }
         (Cause::Deleted, _) => "ein Administrator hat die Nachricht aus der Warteschlange entfernt.",
     }
 }
@@ -131,9 +143,10 @@ pub fn advice(cause: Cause, language: Language) -> &'static str {
 /// The subject, and the sentence that a notice begins with.
 pub(super) fn opening(kind: NoticeKind, language: Language) -> (&'static str, &'static str) {
     match (language, kind) {
-        (Language::English, NoticeKind::Failure) => {
-            ("Your message was not delivered", "Your message did not reach the recipients below. It is not tried again.")
-        }
+        (Language::English, NoticeKind::Failure) => (
+            "Your message was not delivered",
+            "Your message did not reach the recipients below. It is not tried again.",
+        ),
         (Language::English, NoticeKind::Delay) => (
             "Your message is delayed",
             "Your message has not reached the recipients below yet. It is still being tried; you need do nothing.",

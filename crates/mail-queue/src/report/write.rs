@@ -125,7 +125,8 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn recipients(&self) -> impl Iterator<Item = &Recipient> {
-        let at = |place: &u32| usize::try_from(*place).ok().and_then(|place| self.entry.recipients.get(place));
+        let at =
+            |place: &u32| usize::try_from(*place).ok().and_then(|place| self.entry.recipients.get(place));
         self.plan.recipients.iter().filter_map(at)
     }
 

@@ -159,20 +159,21 @@ impl MxLookup {
                 LookupStep::Ask(name)
             }
             MxAnswer::NoSuchName => LookupStep::Failed(RouteError::NoSuchDomain(self.domain.clone())),
-            MxAnswer::Failed(reason) => {
-                LookupStep::Failed(RouteError::LookupFailed { name: self.name.clone(), reason: clean_text(&reason) })
-            }
+            MxAnswer::Failed(reason) => LookupStep::Failed(RouteError::LookupFailed {
+                name: self.name.clone(),
+                reason: clean_text(&reason),
+            }),
             // The implicit MX: only where there is no record at all.
-            MxAnswer::NoRecords => self.sort(vec![Exchanger { name: self.name.clone(), preference: 0 }], own, random),
+            MxAnswer::NoRecords => {
+                self.sort(vec![Exchanger { name: self.name.clone(), preference: 0 }], own, random)
+            }
             MxAnswer::Records(records) => self.records(records, own, random),
         }
     }
 
     fn records(&self, records: Vec<MxRecord>, own: &OwnHosts, random: &mut Random) -> LookupStep {
-        let hosts = |record: MxRecord| Exchanger {
-            name: host_name(&record.exchange),
-            preference: record.preference,
-        };
+        let hosts =
+            |record: MxRecord| Exchanger { name: host_name(&record.exchange), preference: record.preference };
         let all: Vec<Exchanger> = records.into_iter().map(hosts).collect();
         if all.is_empty() {
             return self.sort(vec![Exchanger { name: self.name.clone(), preference: 0 }], own, random);
@@ -192,7 +193,8 @@ impl MxLookup {
         let mut named = HashSet::new();
         hosts.retain(|host| named.insert(host.name.clone()));
         // RFC 5321, section 5.1: this server among them drops itself, its equals and all that are worse.
-        let ours = hosts.iter().filter(|host| own.names.contains(&host.name)).map(|host| host.preference).min();
+        let ours =
+            hosts.iter().filter(|host| own.names.contains(&host.name)).map(|host| host.preference).min();
         if let Some(ours) = ours {
             hosts.retain(|host| host.preference < ours);
         }

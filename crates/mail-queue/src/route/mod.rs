@@ -8,9 +8,12 @@ mod rewrite;
 mod rules;
 mod targets;
 
-pub use exchangers::{Exchanger, LookupStep, MxAnswer, MxLookup, MxRecord, OwnHosts, RouteError, ALIASES_MAX};
+pub use exchangers::{
+    ALIASES_MAX, Exchanger, LookupStep, MxAnswer, MxLookup, MxRecord, OwnHosts, RouteError,
+};
 pub use protection::{
-    Fallback, Login, Protection, ProtectionInputs, StsMode, StsPolicy, TlsRule, after_tls_trouble, choose_protection,
+    Fallback, Login, Protection, ProtectionInputs, StsMode, StsPolicy, TlsRule, after_tls_trouble,
+    choose_protection,
 };
 pub use rewrite::{REWRITE_RULES_MAX, RewriteError, RewriteTable};
 pub use rules::{RELAY_PORT, RULES_MAX, Refusal, RelayHost, Transport, TransportError, TransportTable};

@@ -33,10 +33,14 @@ pub enum RewriteError {
         to: String,
     },
     /// [`REWRITE_RULES_MAX`].
-    #[error("there are more than {REWRITE_RULES_MAX} rules for rewriting, or more than {PATTERNS_MAX} with a star in them")]
+    #[error(
+        "there are more than {REWRITE_RULES_MAX} rules for rewriting, or more than {PATTERNS_MAX} with a star in them"
+    )]
     TooMany,
     /// A rule's sides.
-    #[error("a rule for rewriting turns an address into an address, a domain into a domain or an address, or has one star on the left and at most one on the right: {0}")]
+    #[error(
+        "a rule for rewriting turns an address into an address, a domain into a domain or an address, or has one star on the left and at most one on the right: {0}"
+    )]
     Rule(String),
 }
 

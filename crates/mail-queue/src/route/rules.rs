@@ -90,10 +90,14 @@ pub enum Transport {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransportError {
     /// [`RULES_MAX`].
-    #[error("there are more than {RULES_MAX} transport rules, or more than {PATTERNS_MAX} with a star in them")]
+    #[error(
+        "there are more than {RULES_MAX} transport rules, or more than {PATTERNS_MAX} with a star in them"
+    )]
     TooMany,
     /// What a rule is for.
-    #[error("a transport rule is for an address, a domain, `.domain` for all below it, or one of these with one star: {0}")]
+    #[error(
+        "a transport rule is for an address, a domain, `.domain` for all below it, or one of these with one star: {0}"
+    )]
     Pattern(String),
     /// Twice.
     #[error("there are two transport rules for {0}")]
@@ -130,11 +134,13 @@ impl TransportTable {
         if !is_text || stars > 1 {
             return Err(TransportError::Pattern(clean_text(&pattern)));
         }
-        let is_full = self.exact.len() + self.patterns.len() >= RULES_MAX || self.patterns.len() >= PATTERNS_MAX;
+        let is_full =
+            self.exact.len() + self.patterns.len() >= RULES_MAX || self.patterns.len() >= PATTERNS_MAX;
         if is_full && (stars == 1 || self.exact.len() + self.patterns.len() >= RULES_MAX) {
             return Err(TransportError::TooMany);
         }
-        let is_twice = self.exact.contains_key(&pattern) || self.patterns.iter().any(|(other, _)| *other == pattern);
+        let is_twice =
+            self.exact.contains_key(&pattern) || self.patterns.iter().any(|(other, _)| *other == pattern);
         if is_twice {
             return Err(TransportError::Twice(pattern));
         }
@@ -176,7 +182,9 @@ impl TransportTable {
         let domain = domain_name(recipient.domain());
         let (transport, host) = match self.find(recipient) {
             Transport::Exchangers { .. } => ("smtp", domain),
-            Transport::Relay { relay, .. } => ("relay", format!("{}:{}", relay.host.to_lowercase(), relay.port)),
+            Transport::Relay { relay, .. } => {
+                ("relay", format!("{}:{}", relay.host.to_lowercase(), relay.port))
+            }
             Transport::Lmtp { endpoint } => ("lmtp", endpoint.clone()),
             Transport::Local => ("local", domain),
             Transport::Hold(_) => ("hold", domain),

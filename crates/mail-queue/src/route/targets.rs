@@ -83,10 +83,11 @@ pub fn targets(
                 continue;
             }
         };
-        for address in ordered(&addresses, options.order) {
-            if !may_connect(address, own, options) {
-                was_refused = true;
-            } else if seen.insert(address) {
+        let (allowed, refused): (Vec<IpAddr>, Vec<IpAddr>) =
+            addresses.into_iter().partition(|address| may_connect(*address, own, options));
+        was_refused |= !refused.is_empty();
+        for address in ordered(&allowed, options.order) {
+            if seen.insert(address) {
                 found.push(Target { host: host.name.clone(), address });
             }
         }

@@ -47,7 +47,17 @@ impl Concurrency {
     pub fn new(first: u32, most: u32) -> Self {
         let most = most.max(1);
         let first = first.clamp(1, most);
-        Self { access: Access::Probing, limit: first, first, most, credit: 0, decreased_ms: None, failed: 0, cohort: 1, unreached: 0 }
+        Self {
+            access: Access::Probing,
+            limit: first,
+            first,
+            most,
+            credit: 0,
+            decreased_ms: None,
+            failed: 0,
+            cohort: 1,
+            unreached: 0,
+        }
     }
 
     /// Attempts that may be under way at once.

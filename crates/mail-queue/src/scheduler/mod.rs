@@ -140,6 +140,8 @@ struct DestinationState {
     waiting: PriorityRing<Lane>,
     /// Entries of all its lanes in the window.
     loaded: usize,
+    /// Its lanes in the window.
+    lanes: usize,
     /// It waits until a connection to a network ends.
     blocked: bool,
     /// One of the places that are granted is a probe's.
@@ -260,12 +262,14 @@ impl Scheduler {
         let is_empty = lane_state.entries.is_empty();
         let Some(entry) = entry else {
             self.lanes.remove(&lane);
+            state.lanes = state.lanes.saturating_sub(1);
             self.probes -= usize::from(is_probe).min(self.probes);
             self.grant(&destination);
             return None;
         };
         state.loaded = state.loaded.saturating_sub(1);
         state.open += 1;
+        state.lanes = state.lanes.saturating_sub(usize::from(is_empty));
         self.leave_window(&lane.sender);
         if is_empty {
             self.lanes.remove(&lane);
@@ -390,10 +394,13 @@ impl Scheduler {
             self.connections.give_back(connection, now_ms);
         }
         let lane = open.lane;
-        self.lanes.entry(lane.clone()).or_default().entries.push_front(open.entry);
+        let lane_state = self.lanes.entry(lane.clone()).or_default();
+        let is_new = lane_state.entries.is_empty();
+        lane_state.entries.push_front(open.entry);
         *self.sender_entries.entry(lane.sender.clone()).or_default() += 1;
         if let Some(state) = self.destinations.get_mut(&lane.destination) {
             state.loaded += 1;
+            state.lanes += usize::from(is_new);
         }
         self.list(&lane);
         self.grant(&lane.destination);

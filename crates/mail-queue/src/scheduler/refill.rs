@@ -13,6 +13,11 @@ const CROWDED_MS: u64 = 5_000;
 /// Entries of a destination in the window, for each attempt that it may have at once.
 const ENTRIES_FOR_EACH_PLACE: usize = 10;
 
+/// However crowded a destination is, this number of lanes may have a few entries each in the window, so that a sender of
+/// thousands does not keep the others out.
+const LANES_MAX: usize = 200;
+const ENTRIES_OF_EACH_LANE: usize = 2;
+
 /// Deadlines that are looked up at a time.
 const DEADLINES_AT_ONCE: usize = 1_000;
 
@@ -73,20 +78,22 @@ impl Scheduler {
         if let Some(until_ms) = state.and_then(|state| state.concurrency.closed_until_ms()) {
             return index.postpone(lane, until_ms);
         }
-        let (limit, loaded, open) =
-            state.map_or((1, 0, 0), |state| (state.concurrency.limit(), state.loaded, state.open));
+        let (limit, loaded, lanes, open) = state
+            .map_or((1, 0, 0, 0), |state| (state.concurrency.limit(), state.loaded, state.lanes, state.open));
+        let has = self.lanes.get(lane).map_or(0, |state| state.entries.len());
         let places = usize::try_from(limit).unwrap_or(1).max(2);
-        let room_here = places.saturating_mul(ENTRIES_FOR_EACH_PLACE).saturating_sub(loaded);
+        let has_seat = has > 0 || lanes < LANES_MAX;
+        let seat = if has_seat { ENTRIES_OF_EACH_LANE.saturating_sub(has) } else { 0 };
+        let room_here = places.saturating_mul(ENTRIES_FOR_EACH_PLACE).saturating_sub(loaded).max(seat);
         let room_of_sender = self
             .options
             .sender_entries
             .saturating_sub(self.sender_entries.get(&lane.sender).copied().unwrap_or(0));
         let room = self.options.window_entries.saturating_sub(self.known.len());
-        if room_here == 0 {
+        if room_here == 0 && has == 0 {
             let until_ms = now_ms.saturating_add(CROWDED_MS + self.random.below(4 * CROWDED_MS));
             return index.postpone(lane, until_ms);
         }
-        let has = self.lanes.get(lane).map_or(0, |state| state.entries.len());
         let wanted =
             self.options.lane_entries.saturating_sub(has).min(room_here).min(room_of_sender).min(room);
         if wanted == 0 {
@@ -95,8 +102,7 @@ impl Scheduler {
         // Those in the window and under way may still be in the index, and come first there.
         let skipped = has + usize::try_from(open).unwrap_or(0);
         let due = index.due_entries(lane, now_ms, wanted + skipped)?;
-        let new: Vec<Arc<str>> =
-            due.into_iter().filter(|id| !self.known.contains(id)).take(wanted).collect();
+        let new: Vec<Arc<str>> = due.into_iter().filter(|id| !self.known.contains(id)).take(wanted).collect();
         self.admit(lane, new, now_ms);
         Ok(())
     }
@@ -106,17 +112,20 @@ impl Scheduler {
             return;
         }
         let (first, most) = (self.options.first_concurrency, self.options.destination_concurrency);
-        let state = self.destinations.entry(Arc::clone(&lane.destination)).or_insert_with(|| DestinationState {
-            concurrency: Concurrency::new(first, most),
-            open: 0,
-            granted: 0,
-            waiting: PriorityRing::default(),
-            loaded: 0,
-            blocked: false,
-            probe_granted: false,
-            awaits_probe: false,
-        });
+        let state =
+            self.destinations.entry(Arc::clone(&lane.destination)).or_insert_with(|| DestinationState {
+                concurrency: Concurrency::new(first, most),
+                open: 0,
+                granted: 0,
+                waiting: PriorityRing::default(),
+                loaded: 0,
+                lanes: 0,
+                blocked: false,
+                probe_granted: false,
+                awaits_probe: false,
+            });
         state.loaded += entries.len();
+        state.lanes += usize::from(!self.lanes.contains_key(lane));
         *self.sender_entries.entry(lane.sender.clone()).or_default() += entries.len();
         let lane_state = self.lanes.entry(lane.clone()).or_default();
         for entry in entries {
@@ -133,6 +142,7 @@ impl Scheduler {
         let Some(state) = self.destinations.get_mut(destination) else { return };
         let mut lanes = state.waiting.drain();
         state.loaded = 0;
+        state.lanes = 0;
         self.probes -= usize::from(std::mem::take(&mut state.probe_granted)).min(self.probes);
         if std::mem::take(&mut state.granted) > 0 {
             for granted in self.granted.values_mut() {
