@@ -48,7 +48,8 @@ impl QueuePolicy {
     /// When an entry that was tried `attempts` times is due again.
     pub fn next_due_ms(&self, attempts: u32, now_ms: u64, random: &mut Random) -> u64 {
         let number = usize::try_from(attempts.saturating_sub(1)).unwrap_or(usize::MAX);
-        let wait = self.retries_ms.get(number).or(self.retries_ms.last()).copied().unwrap_or(30 * MINUTE_MS);
+        let wait =
+            self.retries_ms.get(number).or_else(|| self.retries_ms.last()).copied().unwrap_or(30 * MINUTE_MS);
         now_ms.saturating_add(random.jittered(wait.max(1), self.jitter_percent))
     }
 

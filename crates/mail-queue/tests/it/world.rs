@@ -166,7 +166,7 @@ impl World {
         self.happenings.clear();
         self.connected.clear();
         self.index = MemoryDueIndex::default();
-        let seed = self.random.next();
+        let seed = self.random.number();
         self.scheduler = Scheduler::new(self.options.clone(), seed);
         self.policy.serving_since_ms = self.now_ms;
         for id in self.entries.keys().cloned().collect::<Vec<_>>() {
@@ -188,7 +188,7 @@ impl World {
                     let record = entry.noticed(self.now_ms, &plan);
                     self.crash_point()?;
                     // Whoever is there already stays as it is.
-                    self.notices.entry(plan.id.clone()).or_insert((id.to_owned(), plan));
+                    self.notices.entry(plan.id.clone()).or_insert_with(|| (id.to_owned(), plan));
                     record
                 }
                 Step::Expire => entry.expire(self.now_ms, &self.policy).unwrap(),
@@ -235,11 +235,11 @@ impl World {
         });
         let Some((record, due_ms, waiting)) = begun else {
             self.scheduler.cancel(dispatch.attempt, self.now_ms);
-            return self.settle(&dispatch.entry.clone());
+            return self.settle(&dispatch.entry);
         };
         let host = dispatch.destination.host.clone();
         *self.attempts.entry(host.clone()).or_default() += 1;
-        self.lateness_ms.entry(host.clone()).or_default().push(self.now_ms - due_ms);
+        self.lateness_ms.entry(host).or_default().push(self.now_ms - due_ms);
         self.order.push(dispatch.entry.to_string());
         self.most_open = self.most_open.max(self.scheduler.open_attempts());
         self.write(&record)?;
