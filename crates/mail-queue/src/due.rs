@@ -50,7 +50,7 @@ pub trait DueIndex {
     /// What reading may report.
     type Error;
 
-    /// Senders with a lane whose time has come, in the order of their times, behind `after`.
+    /// Senders with a lane whose time is reached, in the order of their times, behind `after`.
     ///
     /// # Errors
     /// What reading reports.
@@ -61,7 +61,7 @@ pub trait DueIndex {
         limit: usize,
     ) -> Result<Vec<(u64, SenderLane)>, Self::Error>;
 
-    /// Destinations for which a sender has a lane whose time has come, in the order of their times.
+    /// Destinations for which a sender has a lane whose time is reached, in the order of their times.
     ///
     /// # Errors
     /// What reading reports.
@@ -84,7 +84,7 @@ pub trait DueIndex {
     /// What writing reports.
     fn postpone(&mut self, lane: &Lane, until_ms: u64) -> Result<(), Self::Error>;
 
-    /// Entries whose deadline has come, in the order of their deadlines.
+    /// Entries whose deadline is reached, in the order of their deadlines.
     ///
     /// # Errors
     /// What reading reports.

@@ -54,7 +54,7 @@ impl NoticeKind {
     }
 }
 
-/// A notice that is to be put into the queue under its id. Whoever finds it there, or finds that it was there, records it as
+/// A notice that is to be put into the queue under its id. If it is there already, or was, it is only recorded as
 /// sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoticePlan {

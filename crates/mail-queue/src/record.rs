@@ -361,7 +361,7 @@ impl QueueEntry {
         self.note_end(at_ms);
     }
 
-    /// A deletion ends a dead entry as well, and is told only if it is to be.
+    /// A deletion ends a dead entry as well; the sender hears of it only if he is to.
     fn silence(&mut self, notifies: bool) {
         for recipient in
             self.recipients.iter_mut().filter(|recipient| recipient.state == RecipientState::Failed)

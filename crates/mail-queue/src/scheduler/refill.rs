@@ -194,7 +194,7 @@ impl Scheduler {
         }
     }
 
-    /// Entries whose deadline has come. Each is read, what its step says is done, and its row is set again, which may have
+    /// Entries whose deadline is reached. Each is read, what its step says is done, and its row is set again, which may have
     /// been made under another policy.
     ///
     /// # Errors

@@ -62,9 +62,9 @@ fn records_lead_through_the_queues() {
     let Step::Notify(plan) = entry.step(now_ms, &policy) else { panic!("a day is a delay") };
     assert_eq!((plan.kind, plan.recipients.as_slice()), (NoticeKind::Delay, [1].as_slice()));
     apply(&mut entry, |entry| Some(entry.noticed(now_ms, &plan)));
-    assert_eq!(entry.step(now_ms, &policy), Step::Attempt, "a delay is told once");
+    assert_eq!(entry.step(now_ms, &policy), Step::Attempt, "one notice of a delay");
     attempt(&mut entry, now_ms, &[(1, outcome(Ending::Failed))]);
-    let Step::Notify(plan) = entry.step(now_ms, &policy) else { panic!("a failure is told") };
+    let Step::Notify(plan) = entry.step(now_ms, &policy) else { panic!("a failure needs a notice") };
     assert_eq!(plan.kind, NoticeKind::Failure);
     assert_eq!(entry.notice(now_ms, &policy).unwrap().id, plan.id);
     apply(&mut entry, |entry| Some(entry.noticed(now_ms, &plan)));

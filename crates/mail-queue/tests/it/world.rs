@@ -187,7 +187,7 @@ impl World {
                 Step::Notify(plan) => {
                     let record = entry.noticed(self.now_ms, &plan);
                     self.crash_point()?;
-                    // Whoever is there already stays as it is.
+                    // A notice that is there already stays as it is.
                     self.notices.entry(plan.id.clone()).or_insert_with(|| (id.to_owned(), plan));
                     record
                 }
