@@ -176,7 +176,7 @@ pub enum Reason {
     UnknownInstance,
     #[error("not filed: the message holds several meetings")]
     SeveralMeetings,
-    #[error("not filed: the meeting has more than 10,000 instances of their own")]
+    #[error("not filed: the meeting has more than 2,000 instances of their own")]
     TooManyParts,
     #[error("not filed: there is no event or to-do in it")]
     NothingToSchedule,

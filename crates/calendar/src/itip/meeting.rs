@@ -1,5 +1,6 @@
 //! A calendar object as scheduling sees it: the series and single instances, each by the moment it stands for.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
@@ -10,11 +11,11 @@ use crate::civil::CivilTime;
 use crate::event::Event;
 use crate::fields::time_line;
 use crate::series::{InstantRange, Series};
-use crate::time::{CalendarTime, value_of_civil};
+use crate::time::{CalendarTime, Extent, value_of_civil};
 use crate::zone::{Instant, Zone, ZoneNames};
 
 /// Parts of one meeting, and lines of each that are compared.
-const PARTS_MAX: usize = 10_000;
+const PARTS_MAX: usize = 2_000;
 /// The parameter of an attendee of the organizer's copy: when the last answer was written, in seconds since 1970.
 const ANSWERED: &str = "X-SCRINIUM-ANSWERED";
 /// What stands before it, where the answer was to that instance alone.
@@ -35,6 +36,18 @@ pub(super) struct Meeting {
     slots: Vec<Slot>,
     pub(super) parts: BTreeMap<Instance, Component>,
     pub(super) uid: String,
+    /// What the series gives, which is counted once.
+    given: OnceCell<Option<Given>>,
+    /// The calendar without events, for its zones.
+    shell: OnceCell<Option<Component>>,
+}
+
+/// The series without instances of their own.
+#[derive(Clone, Debug)]
+struct Given {
+    series: Series,
+    start: CalendarTime,
+    extent: Extent,
 }
 
 impl Meeting {
@@ -46,7 +59,13 @@ impl Meeting {
         let uid = uid_of(first).filter(|uid| !uid.is_empty()).ok_or(Reason::NoUid)?;
         let start = start_of_series(calendar, floating);
         let mut zones = ZoneNames::new(calendar, floating.clone());
-        let mut meeting = Self { slots: Vec::new(), parts: BTreeMap::new(), uid };
+        let mut meeting = Self {
+            slots: Vec::new(),
+            parts: BTreeMap::new(),
+            uid,
+            given: OnceCell::new(),
+            shell: OnceCell::new(),
+        };
         for item in &calendar.items {
             let ContentItem::Component(part) = item else {
                 meeting.slots.push(Slot::Other(item.clone()));
@@ -83,6 +102,9 @@ impl Meeting {
     }
 
     pub(super) fn put(&mut self, instance: Instance, part: Component) {
+        if instance.is_none() {
+            self.given = OnceCell::new();
+        }
         if self.parts.insert(instance, part).is_none() {
             self.slots.push(Slot::Part(instance));
         }
@@ -91,6 +113,7 @@ impl Meeting {
     /// Takes parts away.
     pub(super) fn retain(&mut self, is_kept: impl Fn(Instance, &Component) -> bool) {
         self.parts.retain(|instance, part| is_kept(*instance, part));
+        self.given = OnceCell::new();
         let parts = &self.parts;
         self.slots.retain(|slot| !matches!(slot, Slot::Part(instance) if !parts.contains_key(instance)));
     }
@@ -143,6 +166,8 @@ impl Meeting {
         };
         let known: Vec<String> = self.slots.iter().filter_map(name).collect();
         let new = other.slots.iter().filter(|slot| name(slot).is_some_and(|name| !known.contains(&name)));
+        self.given = OnceCell::new();
+        self.shell = OnceCell::new();
         self.slots.splice(0..0, new.cloned().collect::<Vec<_>>());
     }
 
@@ -181,23 +206,31 @@ impl Meeting {
 
     /// Whether the rules and dates of the series give an instance.
     pub(super) fn gives(&self, key: i64) -> bool {
-        let Some(series) = self.without_overrides() else { return false };
+        let Some(Given { series, .. }) = self.given() else { return false };
         let range = InstantRange { from: Instant(key), to: Instant(key.saturating_add(1)) };
         // Floating times count in UTC, where they are their keys.
         let found = series.occurrences(range, &Zone::utc(), 16).occurrences;
         found.iter().any(|one| one.recurrence_id.as_ref().is_some_and(|id| id.key() == key))
     }
 
-    fn without_overrides(&self) -> Option<Series> {
-        let mut calendar = self.message("PUBLISH", Vec::new())?;
-        calendar.items.push(ContentItem::Component(self.master()?.clone()));
-        Series::read_all(&calendar, &Zone::utc()).pop()
+    fn given(&self) -> Option<&Given> {
+        let read = || {
+            let mut calendar = self.message("PUBLISH", Vec::new())?;
+            let event = Event::read(0, self.master()?, &mut ZoneNames::new(&calendar, Zone::utc()));
+            calendar.items.push(ContentItem::Component(self.master()?.clone()));
+            let series = Series::read_all(&calendar, &Zone::utc()).pop()?;
+            Some(Given { series, start: event.start?, extent: event.extent })
+        };
+        self.given.get_or_init(read).as_ref()
+    }
+
+    fn shell(&self) -> Option<&Component> {
+        self.shell.get_or_init(|| self.message("PUBLISH", Vec::new())).as_ref()
     }
 
     /// Start and length of a part, for comparing.
     pub(super) fn time_of(&self, part: &Component) -> Option<(i64, bool, i64)> {
-        let calendar = self.message("PUBLISH", Vec::new())?;
-        let event = Event::read(0, part, &mut ZoneNames::new(&calendar, Zone::utc()));
+        let event = Event::read(0, part, &mut ZoneNames::new(self.shell()?, Zone::utc()));
         let start = event.start?;
         Some((start.key(), start.is_day(), event.extent.end_key(&start) - start.key()))
     }
@@ -205,9 +238,7 @@ impl Meeting {
     /// A part for an instance that the series gives, as it stands there.
     pub(super) fn instance(&self, key: i64) -> Option<Component> {
         let master = self.master()?;
-        let calendar = self.message("PUBLISH", Vec::new())?;
-        let event = Event::read(0, master, &mut ZoneNames::new(&calendar, Zone::utc()));
-        let start = event.start?;
+        let Given { start, extent, .. } = self.given()?;
         let at = |key: i64| start.at(start.zone().map_or(CivilTime(key), |zone| zone.civil_of(Instant(key))));
         let tzid = master.line("DTSTART").and_then(|line| line.parameter("TZID")).map(str::to_owned);
         let time = at(key);
@@ -215,7 +246,7 @@ impl Meeting {
         for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
             part.remove(name);
         }
-        let end = at(event.extent.end_key(&time));
+        let end = at(extent.end_key(&time));
         for (name, time) in [("DTSTART", &time), ("DTEND", &end), ("DUE", &end)] {
             if part.line(name).is_some() {
                 part.replace(name, time_line(name, time, tzid.as_deref()).into_iter().collect());

@@ -487,3 +487,25 @@ fn mails_say_it_in_the_language_and_on_the_clock_of_who_reads_them() {
             && !is_calendar_type("text/plain")
     );
 }
+
+#[test]
+fn a_message_that_is_made_to_cost_much_costs_little() {
+    let head = OUTLOOK.replace("COUNT=4;INTERVAL=1;BYDAY=MO;WKST=SU", "COUNT=100000");
+    let series = stored(&got(None, &head, "otto@o.test", 0));
+    let event = head.split("BEGIN:VEVENT").nth(1).unwrap().split("END:VEVENT").next().unwrap();
+    let instance = |number: i64| {
+        let (year, month, day) = CivilTime(CivilTime::new(2026, 1, 5, 0).0 + number * 7 * 86_400).date();
+        let id = format!("RECURRENCE-ID:{year:04}{month:02}{day:02}T080000Z");
+        format!(
+            "BEGIN:VEVENT{}END:VEVENT\n",
+            event.replace("RRULE:FREQ=WEEKLY;COUNT=100000", &id).replace("T12", "T13")
+        )
+    };
+    let many = |count: i64| {
+        let instances: String = (0..count).map(instance).collect();
+        head.replace("END:VCALENDAR", &format!("{instances}END:VCALENDAR"))
+    };
+    let outcome = got(Some(&series), &many(1_900), "otto@o.test", 1);
+    assert_eq!(outcome.reason, Reason::FiledChange);
+    assert_eq!(got(Some(&series), &many(2_000), "otto@o.test", 1).reason, Reason::TooManyParts);
+}
