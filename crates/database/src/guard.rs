@@ -94,10 +94,13 @@ pub enum Secret {
     Change(SecretChange),
 }
 
+/// What a secret becomes, given the present one.
+type NextSecret = dyn Fn(Option<&[u8]>) -> Result<Option<Bytes>> + Send + Sync;
+
 /// Makes of a secret what it becomes, while nobody else can write: of the present one, `None` where there is none. It must not
 /// wait.
 #[derive(Clone)]
-pub struct SecretChange(Arc<dyn Fn(Option<&[u8]>) -> Result<Option<Bytes>> + Send + Sync>);
+pub struct SecretChange(Arc<NextSecret>);
 
 impl SecretChange {
     /// A change.

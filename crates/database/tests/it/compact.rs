@@ -441,16 +441,16 @@ fn a_compaction_pauses_and_stops(databases: &Databases, tasks: &Tasks, number: u
     databases.io_limits().set_rate(IoClass::Compact, 1 << 20);
     std::thread::scope(|scope| {
         let compacting =
-            scope.spawn(move || Compactor::of(&databases).compact("a", &CompactOrder::default()).unwrap());
+            scope.spawn(move || Compactor::of(databases).compact("a", &CompactOrder::default()).unwrap());
         let status = loop {
             if let Some(status) = tasks.running().into_iter().find(|task| task.done > 0) {
                 break status;
             }
         };
         assert_eq!((status.kind.as_str(), status.database.as_deref()), ("database_compaction", Some("a")));
-        assert!(Compactor::of(&databases).is_compacting(number));
+        assert!(Compactor::of(databases).is_compacting(number));
         assert!(
-            Compactor::of(&databases).compact("a", &CompactOrder::default()).unwrap().skipped,
+            Compactor::of(databases).compact("a", &CompactOrder::default()).unwrap().skipped,
             "it is under way"
         );
         tasks.pause(status.id, true).unwrap();
