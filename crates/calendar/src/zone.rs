@@ -13,6 +13,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use crate::civil::CivilTime;
 pub use definition::DefinitionError;
+pub(crate) use names::FoundZones;
 pub use names::{ZoneNames, ZoneNote};
 
 /// A moment: seconds since 1 January 1970, 0:00 UTC.

@@ -1,6 +1,6 @@
 //! A calendar object as scheduling sees it: the series and single instances, each by the moment it stands for.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::fields::time_line;
 use crate::series::{InstantRange, Series};
 use crate::time::{CalendarTime, Extent, value_of_civil};
-use crate::zone::{Instant, Zone, ZoneNames};
+use crate::zone::{FoundZones, Instant, Zone, ZoneNames};
 
 /// Parts of one meeting, and lines of each that are compared.
 const PARTS_MAX: usize = 2_000;
@@ -40,6 +40,7 @@ pub(super) struct Meeting {
     given: OnceCell<Option<Given>>,
     /// The calendar without events, for its zones.
     shell: OnceCell<Option<Component>>,
+    zones: RefCell<FoundZones>,
 }
 
 /// The series without instances of their own.
@@ -65,6 +66,7 @@ impl Meeting {
             uid,
             given: OnceCell::new(),
             shell: OnceCell::new(),
+            zones: RefCell::default(),
         };
         for item in &calendar.items {
             let ContentItem::Component(part) = item else {
@@ -168,6 +170,7 @@ impl Meeting {
         let new = other.slots.iter().filter(|slot| name(slot).is_some_and(|name| !known.contains(&name)));
         self.given = OnceCell::new();
         self.shell = OnceCell::new();
+        self.zones = RefCell::default();
         self.slots.splice(0..0, new.cloned().collect::<Vec<_>>());
     }
 
@@ -230,7 +233,9 @@ impl Meeting {
 
     /// Start and length of a part, for comparing.
     pub(super) fn time_of(&self, part: &Component) -> Option<(i64, bool, i64)> {
-        let event = Event::read(0, part, &mut ZoneNames::new(self.shell()?, Zone::utc()));
+        let mut zones = ZoneNames::new(self.shell()?, Zone::utc()).with_found(self.zones.take());
+        let event = Event::read(0, part, &mut zones);
+        self.zones.replace(zones.into_found());
         let start = event.start?;
         Some((start.key(), start.is_day(), event.extent.end_key(&start) - start.key()))
     }

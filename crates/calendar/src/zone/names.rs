@@ -41,10 +41,13 @@ pub enum ZoneNote {
 pub struct ZoneNames<'a> {
     definitions: BTreeMap<&'a str, &'a Component>,
     fallback: Zone,
-    found: BTreeMap<String, Zone>,
+    found: FoundZones,
     notes: Vec<ZoneNote>,
     compiled: usize,
 }
+
+/// Zones by the names that a calendar has for them.
+pub(crate) type FoundZones = BTreeMap<String, Zone>;
 
 impl<'a> ZoneNames<'a> {
     /// The zones of a VCALENDAR. `fallback` is the zone of the calendar that it lies in, or of its owner.
@@ -58,6 +61,18 @@ impl<'a> ZoneNames<'a> {
             definitions.entry(name).or_insert(zone);
         }
         Self { definitions, fallback, found: BTreeMap::new(), notes: Vec::new(), compiled: 0 }
+    }
+
+    /// The same, with names that were looked for before: a definition is compiled once.
+    pub(crate) fn with_found(mut self, found: FoundZones) -> Self {
+        self.compiled = found.len();
+        self.found = found;
+        self
+    }
+
+    /// The names that were looked for.
+    pub(crate) fn into_found(self) -> FoundZones {
+        self.found
     }
 
     /// The zone of floating times, and of names that nobody knows.
