@@ -144,7 +144,7 @@ impl Directory {
             for change in &some {
                 let document = change.document.as_deref().filter(|_| !change.deleted).and_then(parse);
                 let credentials = credentials_of(&followed.database, &change.id)?;
-                let (before, after) = self.index.apply_with(&change.id, document.as_ref(), credentials);
+                let (before, after) = self.index.apply_read(&change.id, document.as_ref(), credentials);
                 if before != after {
                     let change = DirectoryChange { id: change.id.clone(), before, after };
                     self.journal.lock().add(change);
@@ -180,7 +180,7 @@ impl Directory {
                 if followed.database.number() == database.number()
                     && let Some(credentials) = credentials_of(&database, id)?
                 {
-                    self.index.set_credentials(id, credentials);
+                    self.index.set_credentials(id, credentials?);
                 }
                 Ok(given)
             }
@@ -308,6 +308,10 @@ pub enum EnsureError {
 }
 
 impl CredentialRecords for Directory {
+    fn unreadable(&self) -> usize {
+        self.index.unreadable()
+    }
+
     fn person(&self, id: &str) -> Option<Arc<Person>> {
         Self::person(self, id)
     }
@@ -337,14 +341,13 @@ impl CredentialRecords for Directory {
     }
 }
 
-/// The credentials of a person. Where they cannot be read, the person has none, and comes in by nothing.
-fn credentials_of(database: &Database, id: &str) -> Result<Option<StoredCredentials>> {
-    let Some(secret) = database.secret(id)? else { return Ok(None) };
-    let credentials = record::read(Some(&secret)).unwrap_or_else(|error| {
-        tracing::error!(id, %error, "the credentials of a person cannot be read: the person cannot log in");
-        StoredCredentials::default()
-    });
-    Ok(Some(credentials))
+/// The credentials of a person, if something is kept of them.
+fn credentials_of(
+    database: &Database,
+    id: &str,
+) -> Result<Option<std::result::Result<StoredCredentials, CredentialError>>> {
+    let secret = database.secret(id)?;
+    Ok(secret.map(|secret| record::read(Some(&secret))))
 }
 
 fn write(database: &Arc<Database>, document: &Map<String, Value>, secret: Secret) -> Result<Updated> {

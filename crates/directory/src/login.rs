@@ -136,7 +136,7 @@ pub struct Logins {
 
 impl Logins {
     /// Decides by `credentials`, counts guesses in `accounts`, and tells `watch`. Counts `Auth.Accepted`,
-    /// `Auth.Failed`, `Auth.Locked`, `Auth.Delayed` and `Auth.Busy`, and shows `Auth.Waiting`.
+    /// `Auth.Failed`, `Auth.Locked`, `Auth.Delayed` and `Auth.Busy`, and shows `Auth.Waiting` and `Directory.Unreadable`.
     ///
     /// # Errors
     /// [`DirectoryError::Hash`] where the system gives no thread.
@@ -150,6 +150,11 @@ impl Logins {
             HashingThreads::begin(hashing).map_err(|error| DirectoryError::Hash(error.to_string()))?;
         let hashing = Arc::new(hashing);
         register(statistics, &accounts, &hashing);
+        let records = Arc::downgrade(credentials.records());
+        #[allow(clippy::cast_precision_loss, reason = "no directory has 2^53 people")]
+        statistics.gauge("Directory.Unreadable", move || {
+            records.upgrade().map_or(0.0, |records| records.unreadable() as f64)
+        });
         Ok(Self {
             credentials: Arc::new(credentials),
             accounts,

@@ -1,16 +1,19 @@
 //! Everybody in the directory, by every name they answer to, in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use scrinium_assertion::never;
 use scrinium_credentials::{Change, HashedPassword, PasswordMark, StoredCredentials};
 use serde_json::{Map, Value};
 
 use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
-use crate::{ADMINISTRATOR_ROLE, CredentialError, CredentialRecords, GROUP_FORM, Group, PERSON_FORM, Person};
+use crate::{
+    ADMINISTRATOR_ROLE, CredentialError, CredentialRecords, DirectoryError, GROUP_FORM, Group, PERSON_FORM,
+    Person,
+};
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub trait NameLookup: Send + Sync {
 #[derive(Default)]
 pub struct NameIndex {
     entries: RwLock<Entries>,
+    /// Ids of people and groups that cannot be read, or whose credentials cannot be.
+    unreadable: Mutex<HashSet<String>>,
 }
 
 #[derive(Default)]
@@ -79,8 +84,8 @@ impl NameIndex {
         Self::default()
     }
 
-    /// Takes over the document `id` as it now is, or its removal. A document that is no valid person or group
-    /// is left out.
+    /// Takes over the document `id` as it now is, or its removal. A person or group that cannot be read is left out, logged,
+    /// and counted.
     ///
     /// Returns what the document was before, and what it is now.
     pub fn apply(&self, id: &str, document: Option<&Map<String, Value>>) -> (Found, Found) {
@@ -94,7 +99,38 @@ impl NameIndex {
         document: Option<&Map<String, Value>>,
         credentials: Option<StoredCredentials>,
     ) -> (Found, Found) {
-        let entry = document.and_then(|document| read_entry(id, document, credentials));
+        self.apply_read(id, document, credentials.map(Ok))
+    }
+
+    /// The same with what reading the credentials has given. Where they cannot be read, the person comes in by nothing.
+    pub(crate) fn apply_read(
+        &self,
+        id: &str,
+        document: Option<&Map<String, Value>>,
+        credentials: Option<Result<StoredCredentials, CredentialError>>,
+    ) -> (Found, Found) {
+        let (credentials, mut is_readable) = match credentials {
+            Some(Err(error)) => {
+                tracing::error!(id, %error, "the credentials of a person cannot be read: the person cannot log in");
+                (Some(StoredCredentials::default()), false)
+            }
+            Some(Ok(credentials)) => (Some(credentials), true),
+            None => (None, true),
+        };
+        let entry = match document.map(|document| read_entry(id, document, credentials)) {
+            Some(Ok(entry)) => entry,
+            Some(Err(error)) => {
+                tracing::error!(id, %error, "a person or group of the directory cannot be read: nobody is known by it");
+                is_readable = false;
+                None
+            }
+            None => None,
+        };
+        if is_readable {
+            self.unreadable.lock().remove(id);
+        } else {
+            self.unreadable.lock().insert(id.to_owned());
+        }
         let after = Found::of(entry.as_ref());
         let mut entries = self.entries.write();
         let before = Found::of(entries.replace(id, entry).as_ref());
@@ -145,9 +181,16 @@ impl NameIndex {
         entries.replace(id, Some(Entry::Person(Arc::new(person))));
     }
 
+    /// How many people and groups cannot be read, or have credentials that cannot be.
+    #[must_use]
+    pub fn unreadable(&self) -> usize {
+        self.unreadable.lock().len()
+    }
+
     /// Forgets everybody.
     pub fn clear(&self) {
         *self.entries.write() = Entries::default();
+        self.unreadable.lock().clear();
     }
 
     /// The person whose document has this id.
@@ -211,6 +254,10 @@ impl NameLookup for NameIndex {
 }
 
 impl CredentialRecords for NameIndex {
+    fn unreadable(&self) -> usize {
+        Self::unreadable(self)
+    }
+
     fn person(&self, id: &str) -> Option<Arc<Person>> {
         Self::person(self, id)
     }
@@ -258,27 +305,28 @@ impl NameIndex {
     }
 }
 
+/// The person or group that a document is; `None` where it is something else.
 fn read_entry(
     id: &str,
     document: &Map<String, Value>,
     credentials: Option<StoredCredentials>,
-) -> Option<Entry> {
+) -> Result<Option<Entry>, DirectoryError> {
     // The feed gives the id next to the document, which need not repeat it.
     match document.get("Form").and_then(Value::as_str) {
         Some(PERSON_FORM) => {
-            let mut person = Person::read(document).ok()?;
+            let mut person = Person::read(document)?;
             id.clone_into(&mut person.id);
             if let Some(credentials) = credentials {
                 person.credentials = Arc::new(credentials);
             }
-            Some(Entry::Person(Arc::new(person)))
+            Ok(Some(Entry::Person(Arc::new(person))))
         }
         Some(GROUP_FORM) => {
-            let mut group = Group::read(document).ok()?;
+            let mut group = Group::read(document)?;
             id.clone_into(&mut group.id);
-            Some(Entry::Group(Arc::new(group)))
+            Ok(Some(Entry::Group(Arc::new(group))))
         }
-        _ => None,
+        _ => Ok(None),
     }
 }
 

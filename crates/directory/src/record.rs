@@ -25,6 +25,9 @@ pub fn check_password(password: &str, least: usize) -> Result<(), DirectoryError
 
 /// Everybody's credentials, and where changes of them are kept.
 pub trait CredentialRecords: NameLookup {
+    /// How many people and groups cannot be read, or have credentials that cannot be.
+    fn unreadable(&self) -> usize;
+
     /// The person whose document has this id.
     fn person(&self, id: &str) -> Option<Arc<Person>>;
 

@@ -11,3 +11,4 @@ mod logins;
 mod names;
 mod sasl;
 mod table;
+mod unreadable;
