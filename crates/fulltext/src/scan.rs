@@ -1,0 +1,77 @@
+//! The documents of all terms of a range that fit a condition: prefixes, patterns, ranges, similar words.
+
+use scrinium_store::{Direction, KeyRange};
+
+use crate::FullTextError;
+use crate::address_set::AddressSet;
+use crate::format::{POSTINGS, content};
+use crate::postings::Block;
+use crate::reader::{Budget, Reader};
+
+/// Terms from `from` up to, not including, `to`.
+pub(crate) struct TermScan<'a> {
+    pub(crate) from: &'a [u8],
+    pub(crate) to: &'a [u8],
+}
+
+impl TermScan<'_> {
+    /// Adds the documents of those whose content `accept` takes to `set`.
+    pub(crate) fn collect(
+        &self,
+        reader: &Reader,
+        budget: &Budget,
+        accept: &dyn Fn(&[u8]) -> bool,
+        set: &mut AddressSet,
+    ) -> Result<(), FullTextError> {
+        let keys = reader.keys;
+        let damaged = || keys.damaged("a block of postings cannot be read");
+        let mut block = Block::default();
+        for segment in &reader.tail {
+            let view = segment.view();
+            for at in view.first_from(self.from)..view.terms() {
+                let entry =
+                    view.entry(at).ok_or_else(|| keys.damaged("a term of its tail cannot be read"))?;
+                if entry.term >= self.to {
+                    break;
+                }
+                budget.take_term()?;
+                if !accept(content(entry.term)) {
+                    continue;
+                }
+                for (last, value) in entry.blocks() {
+                    block.read(value, segment.first.saturating_add(last)).ok_or_else(damaged)?;
+                    budget.take_postings(block.addresses.len())?;
+                    set.extend(&block.addresses);
+                }
+            }
+        }
+        let (from, to) = (keys.term_beginning(self.from), keys.term_beginning(self.to));
+        let mut cursor = reader.snapshot.cursor(POSTINGS, KeyRange::new(&from, &to), Direction::Forward);
+        let (mut current, mut is_accepted): (Vec<u8>, bool) = (Vec::new(), false);
+        let mut past: Option<Vec<u8>> = None;
+        loop {
+            if let Some(past) = past.take() {
+                cursor.seek(&past);
+            }
+            let Some((key, value)) = cursor.next()? else { return Ok(()) };
+            let (term, last) =
+                keys.read_block(key).ok_or_else(|| keys.damaged("the key of a block cannot be read"))?;
+            if term != current.as_slice() {
+                budget.take_term()?;
+                current.clear();
+                current.extend_from_slice(term);
+                is_accepted = accept(content(term));
+            } else if !is_accepted {
+                // A term of several blocks is passed as a whole.
+                let mut end = keys.term_beginning(term);
+                end.push(1);
+                past = Some(end);
+            }
+            if is_accepted {
+                block.read(value, last).ok_or_else(damaged)?;
+                budget.take_postings(block.addresses.len())?;
+                set.extend(&block.addresses);
+            }
+        }
+    }
+}
