@@ -78,7 +78,7 @@ pub trait DueIndex {
     /// What reading reports.
     fn due_entries(&mut self, lane: &Lane, now_ms: u64, limit: usize) -> Result<Vec<Arc<str>>, Self::Error>;
 
-    /// Until this time the lane is not due, whatever lies in it.
+    /// Until this time the lane is not due, unless a row of it is set before: a message arrives, or somebody wants one tried.
     ///
     /// # Errors
     /// What writing reports.
@@ -142,6 +142,7 @@ impl MemoryDueIndex {
             let key = (due_ms, Arc::clone(&row.id));
             self.by_due.insert(key.clone());
             self.change_lane(&row.lane, |lane| {
+                lane.not_before_ms = 0;
                 lane.rows.insert(key);
             });
         }

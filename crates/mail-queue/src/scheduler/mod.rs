@@ -462,7 +462,8 @@ impl Scheduler {
         }
     }
 
-    /// `tell router retry DESTINATION`: it is tried at once, whatever it did before.
+    /// `tell router retry DESTINATION`: it is probed at once, whatever it did before, by those of its entries whose rows are set
+    /// again with the records of the retry.
     pub fn reopen(&mut self, destination: &Destination, now_ms: u64) {
         let Some((key, _)) = self.destinations.get_key_value(destination) else { return };
         let key = Arc::clone(key);

@@ -67,7 +67,7 @@ fn run(seed: u64, crash_steps: Option<u64>) -> World {
 #[test]
 fn every_message_is_delivered_or_bounced_once_or_still_queued() {
     let seed = seed();
-    for case in 0..u64::from(scrinium_fault::cases(6)) {
+    for case in 0..u64::from(scrinium_fault::cases(3)) {
         let world = run(seed + case, None);
         let delays = world.notices.values().filter(|(_, plan)| plan.kind == NoticeKind::Delay).count();
         assert!(delays > 0, "somebody waits longer than four hours for the dead");
@@ -78,10 +78,10 @@ fn every_message_is_delivered_or_bounced_once_or_still_queued() {
 fn a_crash_at_any_step_loses_nothing_and_repeats_only_what_is_unknown() {
     let seed = seed();
     let mut crashes = 0;
-    for case in 0..u64::from(scrinium_fault::cases(6)) {
+    for case in 0..u64::from(scrinium_fault::cases(3)) {
         crashes += run(seed + 1_000 + case, Some(400)).crashes;
     }
-    assert!(crashes > 50, "{crashes} crashes");
+    assert!(crashes > 20, "{crashes} crashes");
 }
 
 #[test]
