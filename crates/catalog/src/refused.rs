@@ -24,7 +24,7 @@ impl Databases {
     }
 
     /// # Errors
-    /// [`DatabaseError::NotFound`] if there is no database of this name.
+    /// [`DatabaseError::NotFound`](scrinium_database::DatabaseError::NotFound) if there is no database of this name.
     pub fn check_name(&self, name: &str) -> Result<()> {
         self.entry(name).map(drop)
     }

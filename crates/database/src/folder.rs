@@ -187,7 +187,7 @@ impl Database {
         self.one(self.transact(foreseen, 0, |transaction| vec![transaction.rename_folder(from, to)])?)
     }
 
-    /// Drops a folder; the documents stay. What it held is removed by [`crate::Databases::purge_dropped`].
+    /// Drops a folder; the documents stay. What it held is removed by `Databases::purge_dropped` of the catalogue.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.

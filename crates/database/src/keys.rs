@@ -20,7 +20,7 @@
 //! | Meta | `1d` | the name of the volume that the store is; absent in the first store |
 //! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
 //! | Meta | `1f` number | whether some leaf names somebody in `Readers`, [`crate::access::restriction`] |
-//! | Meta | `20` place | where objects are, [`scrinium_contents::Place`], as JSON |
+//! | Meta | `20` place | where objects are, `scrinium_contents`, as JSON |
 //! | Meta | `21` | how far a move of contents had come, `bookmark` of the crate `contents`, as JSON |
 //! | Meta | `24` step | a step of an upgrade that was done; in the first store |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
@@ -42,7 +42,7 @@
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
 //! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
-//! | Scan | `u32::MAX` `x` number order | [`crate::fixup::aside`]: a record that was set aside |
+//! | Scan | `u32::MAX` `x` number order | `scrinium_maintenance`: a record that was set aside |
 //! | Churn | number `s` change number | [`crate::head::ChangeRecord`] |
 //! | Churn | number `f` folder change number | [`crate::folder::record::MemberChange`] |
 //! | Churn | number `p` length person change number | [`crate::folder::record::MarkChange`] |

@@ -2,7 +2,7 @@
 //!
 //! Those who may edit all documents share theirs. Who may only read, or edit only what is their own, has a space apart, so
 //! that the checkpoints of their replications are kept and nobody else's are touched: at most [`OWN_DOCUMENTS_MAX`]
-//! documents of [`OWN_BYTES_MAX`] each, that go [`EXPIRES_MS`] after they were last written.
+//! documents of `OWN_BYTES_MAX` each, that go [`EXPIRES_MS`] after they were last written.
 
 #![allow(missing_docs, reason = "the names say it")]
 
