@@ -25,7 +25,7 @@ mod time;
 pub use address::{WrittenAddress, format_address};
 pub use inbox::{INBOX, into_folder, mail_columns};
 pub use mail_file::{mail_file_access, open_mail_file};
-pub use mailbox::{DepositError, MOST_MAILBOXES, Mailboxes};
+pub use mailbox::{DepositError, Deposited, MOST_MAILBOXES, Mailboxes, unreadable_source};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,
 };

@@ -61,6 +61,9 @@ pub mod field {
     pub const FLAGS: &str = "$Flags";
     /// Under which headings it is shown: a list of texts.
     pub const CATEGORIES: &str = "Categories";
+    /// Who hears of failures of a message that came by SMTP: an address, or an empty text for a message about which nobody is
+    /// to be notified (RFC 5321 §4.5.5).
+    pub const RETURN_PATH: &str = "$ReturnPath";
     /// `Dead` in a mail.box: nobody could be told that it cannot be delivered.
     pub const STATE: &str = "$State";
     /// Of a delivery failure: why, one text a recipient.

@@ -87,10 +87,15 @@ impl Resolver {
         }
     }
 
+    /// Whether addresses of this domain are people's short names here.
+    #[must_use]
+    pub fn is_local(&self, domain: &str) -> bool {
+        self.local_domains.contains(&domain.to_lowercase())
+    }
+
     fn local_part<'a>(&self, address: &'a str) -> Option<&'a str> {
         let (local, domain) = address.rsplit_once('@')?;
-        let domain = domain.to_lowercase();
-        self.local_domains.contains(&domain).then_some(local)
+        self.is_local(domain).then_some(local)
     }
 
     /// Expands written recipients to people. Groups may hold groups, in circles too; everybody comes out once.

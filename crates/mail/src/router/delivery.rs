@@ -198,7 +198,7 @@ impl Deliverer<'_> {
 }
 
 /// Whether a database has this memo, or had it: a tombstone counts.
-pub(super) fn was_delivered(database: &Database, id: &str) -> Result<bool, DatabaseError> {
+pub(crate) fn was_delivered(database: &Database, id: &str) -> Result<bool, DatabaseError> {
     match database.open_revisions(id, &OpenRevisions::All, &ReadOptions::default(), &ROUTER) {
         Ok(_) => Ok(true),
         Err(DatabaseError::NotFound { .. }) => Ok(false),

@@ -41,6 +41,19 @@ pub(super) fn sender_of(memo: &Map<String, Value>) -> Option<&str> {
     name(field::FROM).filter(|name| !name.is_empty())
 }
 
+/// Who is notified of failures, as written: the return path of what came by SMTP, where it has one, or else the sender.
+/// Nobody for a delivery failure, and for a message whose return path is empty.
+pub(super) fn notified_of(memo: &Map<String, Value>) -> Option<&str> {
+    if is_failure_memo(memo) {
+        return None;
+    }
+    // RFC 5321 §4.5.5: what comes with an empty one is never answered.
+    match memo.get(field::RETURN_PATH).and_then(Value::as_str) {
+        Some(path) => Some(path.trim()).filter(|path| !path.is_empty()),
+        None => sender_of(memo),
+    }
+}
+
 /// The memo that tells `sender` whom `memo` did not reach.
 pub(super) fn failure_memo(
     id: &str,

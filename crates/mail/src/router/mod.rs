@@ -15,6 +15,8 @@ mod failure;
 mod routed;
 mod waiting;
 
+pub(crate) use delivery::was_delivered;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -298,8 +300,7 @@ impl Router {
         if outcome.failures.is_empty() {
             return Ok(Ending::Remove);
         }
-        let sender = failure::sender_of(&waiting.memo)
-            .filter(|_| !failure::is_failure_memo(&waiting.memo))
+        let sender = failure::notified_of(&waiting.memo)
             .filter(|sender| matches!(self.resolver.find(sender), Found::Person(_)));
         let Some(sender) = sender else {
             return Ok(Ending::Bury(failure::dead_letter(&waiting.memo, &outcome.failures)));

@@ -1,0 +1,265 @@
+//! A server with people that takes mail at a port, and a client of few words.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
+use scrinium_accounting::{AccountOptions, Accounts};
+use scrinium_clock::Clock;
+use scrinium_database::{Access, ChangesQuery, DatabaseOptions, Databases, Edit, EditMode};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, prepare};
+use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions, SOURCE_ATTACHMENT};
+use scrinium_port::{Port, PortCounters, PortSettings, Ports};
+use scrinium_smtp::{ServerOptions, Service};
+use scrinium_smtp_server::{Reception, ReceptionOptions, SmtpProtocol, SpoolBudget};
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
+use scrinium_worker::{WorkerOptions, WorkerPool};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+static SERVER: Access = Access::of_the_server("a test");
+
+/// Memory for all texts together: so little that most go through a file.
+const BUDGET_BYTES: usize = 64 << 10;
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub databases: Databases,
+    pub registry: Registry,
+    mailboxes: Mailboxes,
+    resolver: Resolver,
+    stop: Option<oneshot::Sender<()>>,
+    running: Option<JoinHandle<()>>,
+    connector: TlsConnector,
+    _store: Store,
+    _folder: TempDir,
+}
+
+impl Server {
+    pub fn start(service: Service, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = Registry::new();
+        let mut store_options = StoreOptions::new(folder.path());
+        store_options.budget_bytes = Some(64 << 20);
+        store_options.log_extent_bytes = 4 << 20;
+        let store = Store::open(store_options, &registry).unwrap();
+        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+        let directory = Arc::new(Directory::open(&databases).unwrap());
+        let mailboxes = Mailboxes::open(&databases, 2, &registry).unwrap();
+        for name in ["ada", "bob"] {
+            add(
+                &databases,
+                json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name,
+                "FullName": [format!("{name} Someone")]}),
+            );
+        }
+        add(
+            &databases,
+            json!({"_id": "group:team", "Form": "Group", "ListName": "team", "Members": ["ada", "bob"]}),
+        );
+        let resolver = Resolver::new(directory, &["acme.example".to_owned()]);
+        let reception = Reception::new(
+            ReceptionOptions {
+                service,
+                postmasters: vec!["bob".to_owned()],
+                budget: SpoolBudget::new(BUDGET_BYTES, 16 << 10),
+            },
+            resolver.clone(),
+            mailboxes.clone(),
+            (WorkerPool::new(&WorkerOptions::default(), &registry), Clock::default()),
+            &registry,
+        );
+        let (tls, connector) = certificates();
+        let mut options = ServerOptions::new(service, "mx.acme.example");
+        change(&mut options);
+        let protocol = SmtpProtocol::new(options, Some(tls), Arc::new(reception), Clock::default());
+        let port = Port {
+            settings: PortSettings {
+                listen: "127.0.0.1:0".parse().unwrap(),
+                tls: None,
+                trusted_proxies: Vec::new(),
+                greeting_timeout_ms: 5000,
+            },
+            protocol: Arc::new(protocol),
+            counters: PortCounters::register(&registry, "SMTP", Arc::new(AtomicU64::new(0))),
+        };
+        let ports = Ports::bind(vec![port], Accounts::new(AccountOptions::default())).unwrap();
+        let address = ports.addresses()[0];
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(ports.run(async { drop(stopped.await) }, Duration::from_secs(20)));
+        Self {
+            address,
+            databases,
+            registry,
+            mailboxes,
+            resolver,
+            stop: Some(stop),
+            running: Some(running),
+            connector,
+            _store: store,
+            _folder: folder,
+        }
+    }
+
+    pub async fn connect(&self) -> Client<TcpStream> {
+        let mut client = Client { stream: TcpStream::connect(self.address).await.unwrap(), read: Vec::new() };
+        assert!(client.reply().await.starts_with("220 mx.acme.example"));
+        client
+    }
+
+    /// Encrypts by STARTTLS.
+    pub async fn encrypt(&self, mut client: Client<TcpStream>) -> Client<TlsStream<TcpStream>> {
+        assert!(client.ask("STARTTLS").await.starts_with("220"));
+        let name = ServerName::try_from("localhost").unwrap();
+        Client { stream: self.connector.connect(name, client.stream).await.unwrap(), read: Vec::new() }
+    }
+
+    /// What the mail.boxes hold.
+    pub fn waiting(&self) -> Vec<Map<String, Value>> {
+        self.mailboxes.all().iter().flat_map(|mailbox| documents(mailbox)).collect()
+    }
+
+    /// Delivers what waits.
+    pub fn deliver(&self) {
+        let options = RouterOptions::default();
+        let mut router =
+            Router::open(&self.databases, &self.mailboxes, self.resolver.clone(), options, &self.registry)
+                .unwrap();
+        while router.round().unwrap().memos > 0 {}
+    }
+
+    /// The sources of a person's mail, the oldest first.
+    pub fn mail_of(&self, name: &str) -> Vec<(Map<String, Value>, Vec<u8>)> {
+        let Ok(database) = self.databases.get(&format!("mail/{name}")) else { return Vec::new() };
+        let found = documents(&database);
+        found
+            .into_iter()
+            .map(|memo| {
+                let id = memo["_id"].as_str().unwrap();
+                let attachment = database.open_attachment(id, SOURCE_ATTACHMENT, None, &SERVER).unwrap();
+                let mut source = Vec::new();
+                loop {
+                    let piece = attachment.read(source.len() as u64, 1 << 20).unwrap();
+                    if piece.is_empty() {
+                        break;
+                    }
+                    source.extend_from_slice(&piece);
+                }
+                (memo, source)
+            })
+            .collect()
+    }
+
+    pub fn counted(&self, name: &str) -> u64 {
+        self.registry.snapshot().counters[name]
+    }
+
+    pub async fn stop(&mut self) {
+        drop(self.stop.take().unwrap().send(()));
+        self.running.take().unwrap().await.unwrap();
+    }
+}
+
+fn certificates() -> (Arc<rustls::ServerConfig>, TlsConnector) {
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
+    let certificate = certified.cert.der().clone();
+    let tls = rustls::ServerConfig::builder().with_no_client_auth();
+    let tls = tls.with_single_cert(vec![certificate.clone()], key).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate).unwrap();
+    let client = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    (Arc::new(tls), TlsConnector::from(Arc::new(client)))
+}
+
+fn add(databases: &Databases, document: Value) {
+    let Value::Object(document) = document else { panic!("an object") };
+    let json = Value::Object(prepare(document).unwrap()).to_string();
+    let database = databases.get(DIRECTORY_DATABASE).unwrap();
+    let edit = Edit { json: json.into(), ..Edit::default() };
+    database.update_one(edit, EditMode::Interactive, &SERVER).unwrap();
+}
+
+fn documents(database: &Arc<scrinium_database::Database>) -> Vec<Map<String, Value>> {
+    let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
+    let mut changes = database.changes(query, &SERVER).unwrap();
+    let changes = changes.next_changes(usize::MAX).unwrap().into_iter().filter(|change| !change.deleted);
+    changes
+        .filter(|change| !change.id.starts_with('_'))
+        .map(|change| change.document.unwrap().to_object().unwrap())
+        .collect()
+}
+
+pub struct Client<S> {
+    stream: S,
+    read: Vec<u8>,
+}
+
+impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
+    /// One whole reply, its lines with LF between them; empty when the server has closed.
+    pub async fn reply(&mut self) -> String {
+        let mut reply = String::new();
+        loop {
+            if let Some(end) = self.read.windows(2).position(|pair| pair == b"\r\n") {
+                let line: Vec<u8> = self.read.drain(..end + 2).collect();
+                let line = String::from_utf8(line[..end].to_vec()).unwrap();
+                let is_last = line.as_bytes().get(3) != Some(&b'-');
+                reply += &line;
+                if is_last {
+                    return reply;
+                }
+                reply.push('\n');
+                continue;
+            }
+            let mut piece = [0; 4096];
+            let read =
+                tokio::time::timeout(Duration::from_secs(20), self.stream.read(&mut piece)).await.unwrap();
+            match read {
+                Ok(0) | Err(_) => return reply,
+                Ok(length) => self.read.extend_from_slice(&piece[..length]),
+            }
+        }
+    }
+
+    pub async fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+        self.stream.flush().await.unwrap();
+    }
+
+    pub async fn ask(&mut self, command: &str) -> String {
+        self.send(format!("{command}\r\n").as_bytes()).await;
+        self.reply().await
+    }
+
+    /// Greets, names both ends and begins a text.
+    pub async fn begin(&mut self, sender: &str, recipients: &[&str]) {
+        assert!(self.ask("MAIL FROM:<").await.starts_with('5'), "what is refused leaves nothing behind");
+        assert!(self.ask(&format!("MAIL FROM:<{sender}>")).await.starts_with("250"));
+        for recipient in recipients {
+            let reply = self.ask(&format!("RCPT TO:<{recipient}>")).await;
+            assert!(reply.starts_with("250"), "{recipient}: {reply}");
+        }
+        assert!(self.ask("DATA").await.starts_with("354"));
+    }
+
+    /// A text of lines that need no further dots.
+    pub async fn text(&mut self, text: &[u8]) -> String {
+        self.send(text).await;
+        self.send(b".\r\n").await;
+        self.reply().await
+    }
+
+    pub async fn deliver(&mut self, sender: &str, recipients: &[&str], text: &[u8]) -> String {
+        self.begin(sender, recipients).await;
+        self.text(text).await
+    }
+}

@@ -1,0 +1,7 @@
+//! Servers that take mail at real ports, and clients that bring it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+mod lmtp;
+mod relay;
