@@ -125,6 +125,12 @@ impl HttpState {
         self.budget.held_bytes() as u64
     }
 
+    /// Counts open connections: those of this protocol, and of others that share it.
+    #[must_use]
+    pub fn open_connections(&self) -> Arc<AtomicU64> {
+        self.port_counters.open_connections()
+    }
+
     /// Tells `observer` of requests from now on. Only the first call counts.
     pub fn set_observer(&self, observer: Arc<dyn Observer>) {
         if self.0.observer.set(observer).is_err() {

@@ -33,6 +33,12 @@ impl PortCounters {
         }
     }
 
+    /// What counts the connections that are open, for other protocols to share.
+    #[must_use]
+    pub fn open_connections(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.open)
+    }
+
     /// Counts a connection until what it returns is dropped.
     pub(crate) fn open(&self) -> OpenConnection {
         self.accepted.add(1);

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use scrinium_clock::milliseconds;
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
-use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
+use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
+use scrinium_port::{Port, Ports};
 use scrinium_store::Purpose;
 use tokio::task::JoinHandle;
 
@@ -20,6 +21,7 @@ use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
 use crate::log_database::LogWriter;
+use crate::mail_ports::{MailParts, mail_ports};
 use crate::people::{People, PeopleParts};
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
@@ -66,7 +68,7 @@ impl Running {
         let mailboxes =
             Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
         let options = RouterOptions::default();
-        let router = Router::open(&storage.databases, &mailboxes, resolver, options, statistics);
+        let router = Router::open(&storage.databases, &mailboxes, resolver.clone(), options, statistics);
         let recorded = log.clone();
         let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed));
 
@@ -91,20 +93,22 @@ impl Running {
                 changes_timeout_ms: milliseconds(settings.http.changes_timeout),
                 node_name: format!("scrinium@{}", ground.name()),
                 operation_log: operation_log(&settings),
-                accounts,
+                accounts: accounts.clone(),
             },
         });
         state.set_observer(Arc::new(log.clone()));
         state.set_audit(Arc::new(log.clone()));
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
-        let server = Server::bind(ports(ground, &settings)?, state).map_err(Failure::work)?;
-        let (plain, encrypted) = server.addresses().split_at(settings.http.listen.len());
-        ground.listening(if settings.http.tls { "https" } else { "http" }, plain);
-        ground.listening("https", encrypted);
+        let parts = MailParts { resolver, mailboxes, open: state.open_connections() };
+        let mut all: Vec<Port> =
+            ports(ground, &settings)?.into_iter().map(|options| http_port(options, &state)).collect();
+        all.extend(mail_ports(ground, &settings, &parts)?);
+        let ports = Ports::bind(all, accounts).map_err(Failure::work)?;
+        tell_addresses(ground, &settings, ports.addresses());
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
-        let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
+        let port = tokio::spawn(async move { ports.run(follow(state, stopping.wait()), grace).await });
         let router = router.start();
         let upkeep = upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground));
         Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), log_writer, port })
@@ -226,7 +230,24 @@ fn ports(ground: &Ground, settings: &Settings) -> Result<Vec<PortOptions>, Failu
         .collect()
 }
 
-fn resolve(key: &str, address: &Address) -> Result<SocketAddr, Failure> {
+/// The addresses come in the order in which the ports were bound.
+fn tell_addresses(ground: &Ground, settings: &Settings, addresses: &[SocketAddr]) {
+    let plain = if settings.http.tls { "https" } else { "http" };
+    let listening = [
+        (plain, settings.http.listen.len()),
+        ("https", settings.https.listen.len()),
+        ("smtp", settings.smtp.listen.len()),
+        ("lmtp", settings.lmtp.listen.len()),
+    ];
+    let mut rest = addresses;
+    for (protocol, number) in listening {
+        let (these, others) = rest.split_at(number.min(rest.len()));
+        ground.listening(protocol, these);
+        rest = others;
+    }
+}
+
+pub(crate) fn resolve(key: &str, address: &Address) -> Result<SocketAddr, Failure> {
     let found = (address.host.as_str(), address.port).to_socket_addrs();
     found
         .ok()

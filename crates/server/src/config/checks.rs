@@ -24,6 +24,12 @@ pub(super) fn host_name_or_empty(text: &str) -> Result<(), String> {
     if text.is_empty() { Ok(()) } else { host_name(text) }
 }
 
+/// A name that somebody in a directory may have.
+pub(super) fn name(text: &str) -> Result<(), String> {
+    let fine = !text.trim().is_empty() && text.len() <= 256 && !text.chars().any(char::is_control);
+    if fine { Ok(()) } else { Err(format!("{text:?} is no name of a person or group")) }
+}
+
 /// With the documents, or the address of a store of objects.
 pub(super) fn attachment_store(text: &str) -> Result<(), String> {
     if text == "volume" { Ok(()) } else { scrinium_objects::check_address(text) }

@@ -365,6 +365,36 @@ configuration! {
         /// The parts after the @ in addresses of the people of this server.
         domains: TextList { form: "a host name", check: checks::host_name } = "localhost", Restart,
             domino "Domain";
+        /// Who reads what is for `postmaster`, which every domain has, unless somebody in the directory has that name: a
+        /// person or group.
+        postmaster: Text { form: "a name of the directory", check: checks::name } = "admin", Restart;
+        /// Memory for messages that are coming in, all together. Texts for which there is no room wait in temporary files.
+        incoming_bytes: Bytes { min: MB, max: TB } = "64 MB", Restart;
+    }
+
+    /// Messages of other servers, by SMTP (docs/operate/smtp.md).
+    smtp as SmtpSettings {
+        /// Where other servers bring messages for people of `mail.domains`, such as `0.0.0.0:25`. Empty: nowhere.
+        listen: Addresses { at_least: 0 } = "", File, domino "SMTP TCP/IP port number";
+        /// The name by which this server greets, and which stands in the trace of each message: best the one that the MX
+        /// record and the certificate have. Empty: `server.name`.
+        host_name: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", Restart;
+        /// Whether connections may be encrypted after they begin (STARTTLS), with `http.tls_certificate`.
+        starttls: Boolean = "true", File;
+        /// The longest message that is taken.
+        max_message_bytes: Bytes { min: 64 * KB, max: 2 * GB } = "50 MB", Restart;
+        /// Recipients of one message. A client sends further ones in a second transaction (RFC 5321 §4.5.3.1.8).
+        max_recipients: Integer { min: 100, max: 10_000 } = "1000", Restart;
+        /// The longest that a client may take for its next command.
+        command_timeout: Duration { min: SECOND, max: HOUR } = "5 min", Restart;
+    }
+
+    /// Messages of a mail server in front of this one, by LMTP, which gets an answer for each recipient. The limits are
+    /// those of `smtp`.
+    lmtp as LmtpSettings {
+        /// Where it listens, such as `127.0.0.1:24`. Whoever reaches it can bring mail that nobody has examined. Empty:
+        /// nowhere.
+        listen: Addresses { at_least: 0 } = "", File;
     }
 
     /// The database in which the server keeps a record of what happens (docs/operate/log-database.md).
