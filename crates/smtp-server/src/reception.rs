@@ -51,7 +51,7 @@ struct Desk {
 }
 
 impl Reception {
-    /// Registers `SMTP.Messages`, `SMTP.Messages.Repeated` and `SMTP.Recipients.Refused`.
+    /// Registers `SMTP.Messages`, `SMTP.Messages.Repeated` and `SMTP.Recipients.Refused`, or those of `LMTP`.
     #[must_use]
     pub fn new(
         options: ReceptionOptions,
@@ -60,15 +60,17 @@ impl Reception {
         (workers, clock): (WorkerPool, Clock),
         registry: &Registry,
     ) -> Self {
+        let protocol = if options.service == Service::Lmtp { "LMTP" } else { "SMTP" };
+        let counter = |name: &str| registry.counter(&format!("{protocol}.{name}"));
         let desk = Desk {
             options,
             resolver,
             mailboxes,
             workers,
             clock,
-            accepted: registry.counter("SMTP.Messages"),
-            repeated: registry.counter("SMTP.Messages.Repeated"),
-            refused: registry.counter("SMTP.Recipients.Refused"),
+            accepted: counter("Messages"),
+            repeated: counter("Messages.Repeated"),
+            refused: counter("Recipients.Refused"),
         };
         Self { desk: Arc::new(desk) }
     }
