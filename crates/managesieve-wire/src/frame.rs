@@ -156,7 +156,7 @@ impl FrameReader {
             let rest = bytes.get(at..).unwrap_or_default();
             match self.state {
                 FrameState::Keep { missing: 0 } | FrameState::Drop { missing: 0 } => {
-                    self.state = FrameState::Line
+                    self.state = FrameState::Line;
                 }
                 _ if rest.is_empty() => return Ok((at, Step::More)),
                 FrameState::Line => {
