@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use scrinium_accounting::{AccountOptions, Accounts};
+use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
-use scrinium_database::{Access, ChangesQuery, DatabaseOptions, Databases, Edit, EditMode};
+use scrinium_database::{Access, ChangesQuery, DatabaseOptions, Edit, EditMode};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, prepare};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions, SOURCE_ATTACHMENT};
 use scrinium_port::{Port, PortCounters, PortSettings, Ports};
