@@ -184,7 +184,7 @@ fn certificates() -> (Arc<rustls::ServerConfig>, TlsConnector) {
 
 fn add(databases: &Databases, document: Value) {
     let Value::Object(document) = document else { panic!("an object") };
-    let json = Value::Object(prepare(document).unwrap()).to_string();
+    let json = Value::Object(prepare(document).unwrap().document).to_string();
     let database = databases.get(DIRECTORY_DATABASE).unwrap();
     let edit = Edit { json: json.into(), ..Edit::default() };
     database.update_one(edit, EditMode::Interactive, &SERVER).unwrap();
