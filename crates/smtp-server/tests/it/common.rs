@@ -32,10 +32,10 @@ static SERVER: Access = Access::of_the_server("a test");
 /// Memory for all texts together: so little that most go through a file.
 const BUDGET_BYTES: usize = 64 << 10;
 
-pub struct Server {
-    pub address: SocketAddr,
-    pub databases: Databases,
-    pub registry: Registry,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) databases: Databases,
+    pub(crate) registry: Registry,
     mailboxes: Mailboxes,
     resolver: Resolver,
     stop: Option<oneshot::Sender<()>>,
@@ -46,7 +46,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(service: Service, change: impl FnOnce(&mut ServerOptions)) -> Self {
+    pub(crate) fn start(service: Service, change: impl FnOnce(&mut ServerOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::new();
         let mut store_options = StoreOptions::new(folder.path());
@@ -111,26 +111,26 @@ impl Server {
         }
     }
 
-    pub async fn connect(&self) -> Client<TcpStream> {
+    pub(crate) async fn connect(&self) -> Client<TcpStream> {
         let mut client = Client { stream: TcpStream::connect(self.address).await.unwrap(), read: Vec::new() };
         assert!(client.reply().await.starts_with("220 mx.acme.example"));
         client
     }
 
     /// Encrypts by STARTTLS.
-    pub async fn encrypt(&self, mut client: Client<TcpStream>) -> Client<TlsStream<TcpStream>> {
+    pub(crate) async fn encrypt(&self, mut client: Client<TcpStream>) -> Client<TlsStream<TcpStream>> {
         assert!(client.ask("STARTTLS").await.starts_with("220"));
         let name = ServerName::try_from("localhost").unwrap();
         Client { stream: self.connector.connect(name, client.stream).await.unwrap(), read: Vec::new() }
     }
 
     /// What the mail.boxes hold.
-    pub fn waiting(&self) -> Vec<Map<String, Value>> {
-        self.mailboxes.all().iter().flat_map(|mailbox| documents(mailbox)).collect()
+    pub(crate) fn waiting(&self) -> Vec<Map<String, Value>> {
+        self.mailboxes.all().iter().flat_map(documents).collect()
     }
 
     /// Delivers what waits.
-    pub fn deliver(&self) {
+    pub(crate) fn deliver(&self) {
         let options = RouterOptions::default();
         let mut router =
             Router::open(&self.databases, &self.mailboxes, self.resolver.clone(), options, &self.registry)
@@ -139,7 +139,7 @@ impl Server {
     }
 
     /// The sources of a person's mail, the oldest first.
-    pub fn mail_of(&self, name: &str) -> Vec<(Map<String, Value>, Vec<u8>)> {
+    pub(crate) fn mail_of(&self, name: &str) -> Vec<(Map<String, Value>, Vec<u8>)> {
         let Ok(database) = self.databases.get(&format!("mail/{name}")) else { return Vec::new() };
         let found = documents(&database);
         found
@@ -160,11 +160,11 @@ impl Server {
             .collect()
     }
 
-    pub fn counted(&self, name: &str) -> u64 {
+    pub(crate) fn counted(&self, name: &str) -> u64 {
         self.registry.snapshot().counters[name]
     }
 
-    pub async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         drop(self.stop.take().unwrap().send(()));
         self.running.take().unwrap().await.unwrap();
     }
@@ -200,14 +200,14 @@ fn documents(database: &Arc<scrinium_database::Database>) -> Vec<Map<String, Val
         .collect()
 }
 
-pub struct Client<S> {
+pub(crate) struct Client<S> {
     stream: S,
     read: Vec<u8>,
 }
 
 impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
     /// One whole reply, its lines with LF between them; empty when the server has closed.
-    pub async fn reply(&mut self) -> String {
+    pub(crate) async fn reply(&mut self) -> String {
         let mut reply = String::new();
         loop {
             if let Some(end) = self.read.windows(2).position(|pair| pair == b"\r\n") {
@@ -231,18 +231,18 @@ impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
         }
     }
 
-    pub async fn send(&mut self, bytes: &[u8]) {
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
         self.stream.flush().await.unwrap();
     }
 
-    pub async fn ask(&mut self, command: &str) -> String {
+    pub(crate) async fn ask(&mut self, command: &str) -> String {
         self.send(format!("{command}\r\n").as_bytes()).await;
         self.reply().await
     }
 
     /// Greets, names both ends and begins a text.
-    pub async fn begin(&mut self, sender: &str, recipients: &[&str]) {
+    pub(crate) async fn begin(&mut self, sender: &str, recipients: &[&str]) {
         assert!(self.ask("MAIL FROM:<").await.starts_with('5'), "what is refused leaves nothing behind");
         assert!(self.ask(&format!("MAIL FROM:<{sender}>")).await.starts_with("250"));
         for recipient in recipients {
@@ -253,13 +253,13 @@ impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
     }
 
     /// A text of lines that need no further dots.
-    pub async fn text(&mut self, text: &[u8]) -> String {
+    pub(crate) async fn text(&mut self, text: &[u8]) -> String {
         self.send(text).await;
         self.send(b".\r\n").await;
         self.reply().await
     }
 
-    pub async fn deliver(&mut self, sender: &str, recipients: &[&str], text: &[u8]) -> String {
+    pub(crate) async fn deliver(&mut self, sender: &str, recipients: &[&str], text: &[u8]) -> String {
         self.begin(sender, recipients).await;
         self.text(text).await
     }
