@@ -165,7 +165,7 @@ impl Server {
     }
 
     pub(crate) async fn stop(&mut self) {
-        drop(self.stop.take().unwrap().send(()));
+        self.stop.take().unwrap().send(()).unwrap();
         self.running.take().unwrap().await.unwrap();
     }
 }
