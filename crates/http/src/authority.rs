@@ -96,7 +96,7 @@ pub enum SignIn<'a> {
     Passkey {
         /// [`SecondStep::step`], if there was a first step.
         step: Option<&'a str>,
-        /// What [`Authenticator::passkey_request`] gave.
+        /// The challenge that was given for this log-in.
         challenge: &'a str,
         /// What the browser gave, as JSON.
         response: &'a [u8],

@@ -392,7 +392,7 @@ configuration! {
     /// Messages of a mail server in front of this one, by LMTP, which gets an answer for each recipient. The limits are
     /// those of `smtp`.
     lmtp as LmtpSettings {
-        /// Where it listens, such as `127.0.0.1:24`. Whoever reaches it can bring mail that nobody has examined. Empty:
+        /// Where it listens, such as `127.0.0.1:24`. Everybody who reaches it can bring mail that nobody has examined. Empty:
         /// nowhere.
         listen: Addresses { at_least: 0 } = "", File;
     }

@@ -23,7 +23,7 @@ fn documents(client: &mut Client, kind: &str) -> Vec<Value> {
 fn recorded(client: &mut Client) -> Vec<u64> {
     let events = documents(client, "event");
     let commands = events.iter().filter_map(|event| event["Fields"]["command"].as_str());
-    commands.filter_map(|command| command.strip_prefix("show database n")?.parse().ok()).collect()
+    commands.filter_map(|command| command.strip_prefix("load compact n")?.parse().ok()).collect()
 }
 
 fn wait_for<T>(mut look: impl FnMut() -> Option<T>, what: &str) -> T {
@@ -45,7 +45,7 @@ fn events_are_there_once_however_the_server_ends() {
     for round in 0..4 {
         let mut client = server.client();
         for _ in 0..20 {
-            told(&mut client, &format!("show database n{sent}"));
+            told(&mut client, &format!("load compact n{sent}"));
             sent += 1;
         }
         if round < 3 {
