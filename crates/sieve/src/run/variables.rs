@@ -107,11 +107,12 @@ fn modified(modifier: Modifier, value: &str) -> String {
         let first = characters.next().map(change).unwrap_or_default();
         first + characters.as_str()
     };
+    // Only letters of ASCII change (RFC 5229, section 4.1.1).
     match modifier {
-        Modifier::Lower => value.to_lowercase(),
-        Modifier::Upper => value.to_uppercase(),
-        Modifier::LowerFirst => first(|c| c.to_lowercase().collect()),
-        Modifier::UpperFirst => first(|c| c.to_uppercase().collect()),
+        Modifier::Lower => value.to_ascii_lowercase(),
+        Modifier::Upper => value.to_ascii_uppercase(),
+        Modifier::LowerFirst => first(|c| c.to_ascii_lowercase().to_string()),
+        Modifier::UpperFirst => first(|c| c.to_ascii_uppercase().to_string()),
         Modifier::QuoteWildcard => {
             let is_wild = |c: char| matches!(c, '*' | '?' | '\\');
             value.chars().flat_map(|c| is_wild(c).then_some('\\').into_iter().chain([c])).collect()

@@ -53,6 +53,8 @@ fn variables_are_set_changed_and_put_in() {
         ("set \"honorific\" \"Mr\"; fileinto \"${honorific}.\";", "Mr."),
         ("set :lower :upperfirst \"n\" \"juMBlEd\"; fileinto \"${n}\";", "Jumbled"),
         ("set :upper :lowerfirst \"n\" \"juMBlEd\"; fileinto \"${n}\";", "jUMBLED"),
+        ("set :upper \"n\" \"Café\"; fileinto \"${n}\";", "CAFé"),
+        ("set :lower :upperfirst \"n\" \"éCOLE\"; fileinto \"${n}\";", "école"),
         ("set :quotewildcard \"n\" \"Rock*?\\\\\"; fileinto \"${n}\";", "Rock\\*\\?\\\\"),
         ("set :length \"n\" \"caf\u{e9}\"; fileinto \"${n}\";", "4"),
         (
