@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | Meta | `11` number | what is known of the database with this number |
 //! | Meta | `15` upload | an upload that no document refers to yet |
-//! | Meta | `20` place | where objects are, [`crate::places::Place`], as JSON |
+//! | Meta | `20` place | where objects are, [`crate::places::BucketPart`], as JSON |
 //! | Meta | `21` | how far a move of contents had come, `bookmark`, as JSON |
 //! | Point | `u32::MAX` `r` digest number id | the document refers to the content |
 //! | Point | `u32::MAX` `g` digest | the content may have lost its last reference |
