@@ -35,6 +35,7 @@ pub fn http_port(mut options: PortOptions, state: &HttpState) -> Port {
         listen: options.listen,
         tls: options.tls.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
+        proxy_header_required: false,
         greeting_timeout_ms: options.read_timeout_ms,
     };
     let protocol = HttpProtocol { options: Arc::new(options), state: state.clone() };

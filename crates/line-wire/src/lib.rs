@@ -13,7 +13,6 @@ mod cursor;
 mod day;
 mod dots;
 mod line;
-mod proxy;
 mod sasl;
 
 pub use cursor::Cursor;
@@ -22,5 +21,4 @@ pub use dots::{
     BareEnds, DotLimits, DotLine, DotProgress, DotReader, DotWriter, LineEndCheck, TextFault, dot_line,
 };
 pub use line::{Line, LineEnds, LineError, LineScanner, LineSkipper};
-pub use proxy::{ProxyError, ProxyHeader, proxy_header};
 pub use sasl::{ClientLine, InitialResponse, Mechanism, SaslError, client_line, server_challenge};

@@ -14,7 +14,7 @@ use crate::counters::PortCounters;
 use crate::ending::{Ending, raised};
 use crate::link::Link;
 use crate::peer::Peer;
-use crate::proxy_header::{self, Rewound};
+use crate::proxy_header::{self, Beginning, Rewound};
 use crate::stream::PortStream;
 
 /// Connections that the system may hold for us before we accept them.
@@ -46,6 +46,9 @@ pub struct PortSettings {
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Proxies that are believed when a PROXY header of theirs says who comes.
     pub trusted_proxies: Vec<AddressRange>,
+    /// Whether a connection of these has to begin with that header. Where the server speaks first it has to, or such a
+    /// connection would wait for a header that never comes.
+    pub proxy_header_required: bool,
     /// How long a proxy's header and the greeting of TLS may take, each, in milliseconds.
     pub greeting_timeout_ms: u64,
 }
@@ -223,7 +226,7 @@ async fn behind_proxy(
     if !link.peer.trusted {
         return Some((Rewound::whole(stream), link));
     }
-    let (stream, claim) = match tokio::time::timeout(patience, proxy_header::read(stream)).await {
+    let (stream, beginning) = match tokio::time::timeout(patience, proxy_header::read(stream)).await {
         Ok(Ok(read)) => read,
         Ok(Err(error)) => {
             tracing::warn!(proxy = %link.peer.address, %error, "a trusted proxy sent a broken PROXY header");
@@ -231,7 +234,14 @@ async fn behind_proxy(
         }
         Err(_) => return None,
     };
-    let Some(claim) = claim else { return Some((stream, link)) };
+    let claim = match beginning {
+        Beginning::Client(claim) => claim,
+        Beginning::Other if port.settings.proxy_header_required => {
+            tracing::warn!(proxy = %link.peer.address, "a trusted proxy sent no PROXY header");
+            return None;
+        }
+        Beginning::Own | Beginning::Other => return Some((stream, link)),
+    };
     let Some(link) = link.of(claim, &port.settings, accounts) else {
         port.counters.refused.add(1);
         return None;

@@ -38,23 +38,38 @@ pub(crate) struct Claim {
     pub(crate) secure: Option<bool>,
 }
 
-/// Reads a PROXY header, if there is one, and gives the stream as it is behind it. `None`: there is none, or one that names
-/// no client, as of a proxy's own connection.
+/// What a connection of a trusted proxy begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// No PROXY header.
+    Other,
+    /// One that names no client, as of a proxy's own connection.
+    Own,
+    /// One that names a client.
+    Client(Claim),
+}
+
+/// Reads a PROXY header, if there is one, and gives the stream as it is behind it.
 ///
 /// # Errors
 /// The stream's; [`ErrorKind::InvalidData`] for a header that is broken.
-pub(crate) async fn read<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Rewound<S>, Option<Claim>)> {
+pub(crate) async fn read<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Rewound<S>, Beginning)> {
     let mut read = BytesMut::with_capacity(256);
     loop {
         match parse(&read)? {
             Parsed::Whole { length, claim } => {
                 read.advance(length);
-                return Ok((Rewound { read: read.freeze(), stream }, claim));
+                let beginning = match claim {
+                    _ if length == 0 => Beginning::Other,
+                    None => Beginning::Own,
+                    Some(claim) => Beginning::Client(claim),
+                };
+                return Ok((Rewound { read: read.freeze(), stream }, beginning));
             }
             Parsed::More => {
                 if stream.read_buf(&mut read).await? == 0 {
                     // The client left: anyone who reads next sees it.
-                    return Ok((Rewound { read: read.freeze(), stream }, None));
+                    return Ok((Rewound { read: read.freeze(), stream }, Beginning::Other));
                 }
             }
         }

@@ -81,6 +81,10 @@ struct Served {
 
 /// Two ports of one protocol: one in plain text, and one with TLS from the start.
 fn serve(options: AccountOptions) -> Served {
+    serve_with(options, false)
+}
+
+fn serve_with(options: AccountOptions, proxy_header_required: bool) -> Served {
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
     let certificate = certified.cert.der().clone();
@@ -98,6 +102,7 @@ fn serve(options: AccountOptions) -> Served {
             listen: "127.0.0.1:0".parse().unwrap(),
             tls,
             trusted_proxies: vec!["127.0.0.2/32".parse().unwrap()],
+            proxy_header_required,
             greeting_timeout_ms: 300,
         },
         protocol: Arc::clone(&protocol),
@@ -170,6 +175,21 @@ async fn only_a_trusted_proxy_says_who_comes() {
     assert!(line(&mut forged).await.starts_with("PROXY"), "from others it is a command like any other");
     let mut broken = served.connect_as_proxy(b"PROXY TCP4 nowhere\r\n").await;
     assert_eq!(line(&mut broken).await, "");
+}
+
+#[tokio::test]
+async fn a_proxy_that_has_to_say_who_comes_is_not_served_before() {
+    let served = serve_with(AccountOptions::default(), true);
+    for silent in [b"one\n".as_slice(), b""] {
+        let mut proxy = served.connect_as_proxy(silent).await;
+        assert_eq!(line(&mut proxy).await, "");
+    }
+    let mut behind = served.connect_as_proxy(b"PROXY TCP4 192.0.2.9 10.0.0.1 4711 25\r\n").await;
+    assert_eq!(line(&mut behind).await, "192.0.2.9 false false\n");
+    let mut own = served.connect_as_proxy(b"PROXY UNKNOWN\r\n").await;
+    assert_eq!(line(&mut own).await, "127.0.0.2 false false\n", "a health check");
+    let mut direct = served.connect(0).await;
+    assert_eq!(line(&mut direct).await, "127.0.0.1 false false\n", "others need no header");
 }
 
 #[tokio::test]

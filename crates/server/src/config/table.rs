@@ -305,8 +305,11 @@ configuration! {
         network_connections: Integer { min: 1, max: 1_000_000 } = "512", Restart;
         /// Requests of a network before log-in. More are answered with 429.
         network_requests: Integer { min: 1, max: 1_000_000 } = "128", Restart;
-        /// Memory for answers of a network before log-in, and its requests.
+        /// Memory for answers of a network before log-in, its requests, and messages that it is bringing.
         network_bytes: Bytes { min: MB, max: TB } = "16 MB", Restart;
+        /// Temporary files for messages that a network is bringing and for which there is no memory. Past that it is to try
+        /// again later (452).
+        network_file_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
         /// Pool tasks that work for a network before log-in; more wait.
         network_threads: Integer { min: 1, max: 10_000 } = "16", Restart;
         /// Log-ins of a network that wait or are checked. More are answered with 429.
@@ -370,6 +373,8 @@ configuration! {
         postmaster: Text { form: "a name of the directory", check: checks::name } = "admin", Restart;
         /// Memory for messages that are coming in, all together. Texts for which there is no room wait in temporary files.
         incoming_bytes: Bytes { min: MB, max: TB } = "64 MB", Restart;
+        /// Temporary files for messages that are coming in, all together. Past that clients are to try again later (452).
+        incoming_file_bytes: Bytes { min: MB, max: TB } = "4 GB", Restart;
     }
 
     /// Messages of other servers, by SMTP (docs/operate/smtp.md).
@@ -379,6 +384,9 @@ configuration! {
         /// The name by which this server greets, and which stands in the trace of each message: best the one that the MX
         /// record and the certificate have. Empty: `server.name`.
         host_name: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", Restart;
+        /// Whether connections of `http.trusted_proxies` begin with a PROXY header, which names the client. Those that do not
+        /// are closed then. Otherwise such a proxy is a client like any other.
+        proxy_header: Boolean = "false", File;
         /// Whether connections may be encrypted after they begin (STARTTLS), with `http.tls_certificate`.
         starttls: Boolean = "true", File;
         /// The longest message that is taken.

@@ -46,7 +46,6 @@ fuzz_target!(|bytes: &[u8]| {
     options.requires_tls = kind & 8 != 0;
     options.has_certificate = true;
     options.has_tokens = true;
-    options.behind_proxy = kind & 16 != 0;
     options.limits.message_bytes = 2000;
     options.limits.piece_bytes = 64;
     options.future_release_s = Some(1000);

@@ -123,8 +123,6 @@ pub struct ServerOptions {
     pub has_tokens: bool,
     /// Where clients of OAUTHBEARER find their provider.
     pub discovery_url: Option<String>,
-    /// Whether each connection begins with a header of the PROXY protocol.
-    pub behind_proxy: bool,
     /// What becomes of a CR or LF by itself in a text.
     pub bare_ends: BareEnds,
     /// How far ahead a message may wait, in seconds (RFC 4865). Only for submission.
@@ -151,7 +149,6 @@ impl ServerOptions {
             mechanisms,
             has_tokens: false,
             discovery_url: None,
-            behind_proxy: false,
             bare_ends: BareEnds::Refuse,
             future_release_s: None,
             hides_clients: is_submission,

@@ -13,7 +13,7 @@ use crate::server::options::{Encryption, Peer};
 /// Something that only the surroundings know or can do. They answer each one, and then ask for the next.
 #[derive(Debug)]
 pub enum Request {
-    /// Somebody is there, by way of a proxy or without. [`Answer::Accepted`] greets, [`Answer::Refused`] sends away.
+    /// Somebody is there. [`Answer::Accepted`] greets, [`Answer::Refused`] sends away.
     Greet(Peer),
     /// TLS begins: whatever waits to be sent is sent, then hands are shaken. [`Answer::Encrypted`]; on any other the connection ends.
     StartTls,

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use scrinium_credentials::sasl::{ChannelBindings, SaslMechanism, ServerExchange};
-use scrinium_line_wire::{ProxyHeader, proxy_header};
 use scrinium_smtp_wire::{
     ChunkReader, ClientName, Command, EnhancedCode, Greeting, Line, LineEnds, LineError, LineScanner,
     LineSkipper, MailParameters, Reply, ReversePath,
@@ -14,15 +13,13 @@ use crate::server::incoming::Incoming;
 use crate::server::options::{Encryption, Peer, ServerLimits, ServerOptions, Service};
 use crate::server::request::{EnvelopeRecipient, Refusal, Request};
 
-/// The shortest input that a log-in and a proxy's header fit into.
+/// The shortest input that a log-in fits into.
 const INPUT_MIN_BYTES: usize = 16 * 1024;
 
 /// What an idle session may keep of its buffers.
 const IDLE_BUFFER_BYTES: usize = 512;
 
 pub(super) enum State {
-    /// The proxy's header has not come.
-    Proxy,
     /// Nobody was greeted.
     Opening,
     Commands,
@@ -139,7 +136,6 @@ impl ServerSession {
     #[must_use]
     pub fn new(options: Arc<ServerOptions>, peer: Peer, encryption: Option<Encryption>, now_ms: u64) -> Self {
         let limits = options.limits;
-        let state = if options.behind_proxy { State::Proxy } else { State::Opening };
         Self {
             now_ms,
             opened_ms: now_ms,
@@ -150,7 +146,7 @@ impl ServerSession {
             used: 0,
             output: Vec::new(),
             scanner: LineScanner::new(limits.login_line_bytes.max(limits.command_bytes), LineEnds::Strict),
-            state,
+            state: State::Opening,
             pending: None,
             asked: None,
             abandons: false,
@@ -458,7 +454,6 @@ impl ServerSession {
 
     fn step(&mut self) -> Step {
         match &mut self.state {
-            State::Proxy => self.step_proxy(),
             State::Opening => {
                 let peer = self.peer.clone();
                 self.ask(Pending::Greet, Request::Greet(peer));
@@ -482,22 +477,6 @@ impl ServerSession {
             State::Chunk(_) => self.step_chunk(),
             State::Closed => Step::Starved,
         }
-    }
-
-    fn step_proxy(&mut self) -> Step {
-        match proxy_header(self.rest()) {
-            Ok(None) => return Step::Starved,
-            Ok(Some((header, bytes))) => {
-                self.use_input(bytes);
-                if let ProxyHeader::Client { from, .. } = header {
-                    self.peer = Peer::from(from);
-                }
-                self.state = State::Opening;
-            }
-            // Who does not speak the protocol is no proxy of ours.
-            Err(_) => self.end_silently(),
-        }
-        Step::Done
     }
 
     fn step_line(&mut self) -> Step {

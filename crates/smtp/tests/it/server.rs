@@ -308,21 +308,6 @@ fn a_repeat_is_recognised() {
 }
 
 #[test]
-fn a_proxy_says_whose_connection_it_is() {
-    let mut behind = options(Service::Relay);
-    behind.behind_proxy = true;
-    let mut port = Port::new(behind.clone());
-    assert_eq!(port.sent, "");
-    port.give(b"PROXY TCP4 198.51.100.9 192.0.2.1 5000 25\r\nEHLO x\r\n", 1);
-    port.codes("MAIL FROM:<>\r\nRCPT TO:<ada@mx.test>\r\nDATA\r\n");
-    port.codes("\r\n.\r\n");
-    assert!(port.world.stored[0].text.contains("([198.51.100.9])"), "{}", port.world.stored[0].text);
-    let mut port = Port::new(behind);
-    assert_eq!(port.give(b"EHLO x\r\n", 3), "");
-    assert!(port.session.is_closed());
-}
-
-#[test]
 fn a_server_that_stops_says_so_at_any_point() {
     let steps: [&[&str]; 5] = [
         &[],
