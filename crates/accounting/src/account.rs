@@ -27,12 +27,13 @@ impl AccountState {
     }
 
     fn count(&self, resource: Resource) -> &AtomicUsize {
-        let [requests, feeds, bytes, logins] = &self.counts;
+        let [requests, feeds, bytes, logins, file_bytes] = &self.counts;
         match resource {
             Resource::Requests => requests,
             Resource::Feeds => feeds,
             Resource::Bytes => bytes,
             Resource::Logins => logins,
+            Resource::FileBytes => file_bytes,
         }
     }
 

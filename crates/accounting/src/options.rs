@@ -18,10 +18,12 @@ pub enum Resource {
     Bytes,
     /// Log-ins that wait or are checked.
     Logins,
+    /// Bytes of messages that wait in temporary files until they are whole.
+    FileBytes,
 }
 
 impl Resource {
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 5;
 }
 
 /// Several of it, in words.
@@ -32,6 +34,7 @@ impl fmt::Display for Resource {
             Self::Feeds => "feeds",
             Self::Bytes => "bytes of requests and answers",
             Self::Logins => "log-ins",
+            Self::FileBytes => "bytes in temporary files",
         })
     }
 }
@@ -51,6 +54,8 @@ pub struct HolderLimits {
     pub threads: usize,
     /// Log-ins that wait or are checked.
     pub logins: usize,
+    /// Bytes of messages that wait in temporary files until they are whole.
+    pub file_bytes: usize,
 }
 
 impl HolderLimits {
@@ -62,6 +67,7 @@ impl HolderLimits {
         bytes: usize::MAX,
         threads: usize::MAX,
         logins: usize::MAX,
+        file_bytes: usize::MAX,
     };
 
     pub(crate) const fn of(&self, resource: Resource) -> usize {
@@ -70,6 +76,7 @@ impl HolderLimits {
             Resource::Feeds => self.feeds,
             Resource::Bytes => self.bytes,
             Resource::Logins => self.logins,
+            Resource::FileBytes => self.file_bytes,
         }
     }
 }
@@ -133,6 +140,7 @@ impl Default for AccountOptions {
                 bytes: 16 << 20,
                 threads: 16,
                 logins: 32,
+                file_bytes: 256 << 20,
             },
             person: HolderLimits {
                 connections: 512,
@@ -141,6 +149,7 @@ impl Default for AccountOptions {
                 bytes: 128 << 20,
                 threads: 64,
                 logins: 32,
+                file_bytes: 1 << 30,
             },
             guesses: GuessOptions::default(),
             clock: Clock::default(),

@@ -20,12 +20,13 @@ mod notes;
 mod recipients;
 mod reread;
 mod router;
+mod source;
 mod time;
 
 pub use address::{WrittenAddress, format_address};
 pub use inbox::{INBOX, into_folder, mail_columns};
 pub use mail_file::{mail_file_access, open_mail_file};
-pub use mailbox::{DepositError, Deposited, MOST_MAILBOXES, Mailboxes, unreadable_source};
+pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,
 };
@@ -35,3 +36,4 @@ pub use message::{
 pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, UndeliverableReason};
 pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
+pub use source::{MessageSource, SourceWriter};

@@ -1,6 +1,5 @@
 //! The mail.box databases: where memos wait for the router.
 
-use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,15 +13,13 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::memo::{MemoError, check_mailable, field};
-use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
+use crate::message::{MessageOptions, memo_of_reader};
 use crate::router::was_delivered;
+use crate::source::{MessageSource, attachment_of};
 use crate::time::now_text;
 
 /// Who puts mail of the server into a mail.box.
 static DEPOSITOR: Access = Access::of_the_server("depositing mail");
-
-/// Read of a message's source at a time.
-const PIECE_BYTES: usize = 64 << 10;
 
 /// A server has at most this many mail.box databases.
 pub const MOST_MAILBOXES: usize = 64;
@@ -40,6 +37,28 @@ pub struct Mailboxes {
     deposits: Operation,
 }
 
+/// A message that came from another server.
+pub struct IncomingMessage {
+    /// As it came, with what this server puts before it.
+    pub source: MessageSource,
+    /// For whom it is, as the envelope says: addresses, or names of the directory.
+    pub recipients: Vec<String>,
+    /// Who hears of failures: an address; empty where nobody does.
+    pub return_path: String,
+}
+
+impl IncomingMessage {
+    fn memo(&self, clock: &Clock) -> Result<Map<String, Value>, DepositError> {
+        let options = MessageOptions { delivered_s: i64::try_from(clock.now_s()).ok() };
+        let mut memo = memo_of_reader(|| Ok(self.source.reader()), self.source.len(), &options)
+            .map_err(DepositError::Source)?;
+        memo.insert(field::RECIPIENTS.to_owned(), Value::from(self.recipients.clone()));
+        memo.insert(field::RETURN_PATH.to_owned(), Value::from(self.return_path.as_str()));
+        memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now_text(clock)));
+        Ok(memo)
+    }
+}
+
 /// What became of a message that may have come before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deposited {
@@ -50,7 +69,7 @@ pub enum Deposited {
 }
 
 /// Why a memo was not taken for delivery.
-#[derive(Debug, Error, Clone)]
+#[derive(Debug, Error)]
 pub enum DepositError {
     /// The memo cannot be mailed.
     #[error(transparent)]
@@ -58,6 +77,9 @@ pub enum DepositError {
     /// It could not be stored.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// It could not be read from where it was kept.
+    #[error("a message cannot be read from where it was kept: {0}")]
+    Source(std::io::Error),
 }
 
 impl Mailboxes {
@@ -122,25 +144,20 @@ impl Mailboxes {
     }
 
     /// Takes a message for delivery, once for each `id`, whether its memo is still there or was delivered since. When this
-    /// returns, it is durable. The source is read piece by piece.
+    /// returns, it is durable.
     ///
     /// # Errors
-    /// [`DepositError`]: the memo names no recipient, or the message could not be read or stored.
-    pub fn deposit_message(
-        &self,
-        id: &str,
-        mut memo: Map<String, Value>,
-        source: impl Read,
-    ) -> Result<Deposited, DepositError> {
+    /// [`DepositError`]: the message names no recipient, or could not be read or stored.
+    pub fn deposit_message(&self, id: &str, message: &IncomingMessage) -> Result<Deposited, DepositError> {
         let _timer = self.deposits.start();
-        check_mailable(&memo)?;
-        memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now_text(&self.clock)));
         let database = self.database_of(id)?;
         // A memo that was delivered has left a tombstone.
         if was_delivered(database, id)? {
             return Ok(Deposited::Before);
         }
-        let attachments = vec![upload(database, source)?];
+        let memo = message.memo(&self.clock)?;
+        check_mailable(&memo)?;
+        let attachments = vec![attachment_of(database, &message.source)?];
         let json = Value::Object(memo).to_string().into();
         let edit = Edit { id: Some(id.to_owned()), json, attachments, ..Edit::default() };
         match database.update_one(edit, EditMode::Interactive, &DEPOSITOR) {
@@ -160,28 +177,4 @@ impl Mailboxes {
             .get(number)
             .ok_or_else(|| DatabaseError::NotFound { reason: "There is no mail.box.".to_owned() })
     }
-}
-
-/// A message's source could not be read from where it was kept.
-#[must_use]
-pub fn unreadable_source(error: &std::io::Error) -> DatabaseError {
-    DatabaseError::Internal { reason: format!("a message's source cannot be read: {error}") }
-}
-
-/// Stores a message's source piece by piece.
-fn upload(database: &Arc<Database>, mut source: impl Read) -> Result<NewAttachment, DatabaseError> {
-    let mut upload = database.upload(SOURCE_CONTENT_TYPE);
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        let length = source.read(&mut piece).map_err(|error| unreadable_source(&error))?;
-        if length == 0 {
-            break;
-        }
-        upload.write(piece.get(..length).unwrap_or_default())?;
-    }
-    Ok(NewAttachment {
-        name: SOURCE_ATTACHMENT.to_owned(),
-        content_type: SOURCE_CONTENT_TYPE.to_owned(),
-        content: upload.finish()?,
-    })
 }

@@ -27,6 +27,7 @@ pub(crate) fn accounts(settings: &Settings, files: FileShares, clock: Clock) -> 
             bytes: bytes(limits.network_bytes),
             threads: limits.network_threads,
             logins: limits.network_logins,
+            file_bytes: bytes(limits.network_file_bytes),
         },
         person: HolderLimits {
             connections: limits.person_connections,
@@ -35,6 +36,8 @@ pub(crate) fn accounts(settings: &Settings, files: FileShares, clock: Clock) -> 
             bytes: bytes(limits.person_bytes),
             threads: limits.person_threads,
             logins: limits.network_logins,
+            // People bring no messages by files yet.
+            file_bytes: 0,
         },
         guesses: GuessOptions {
             lock_after: number(login.lock_after),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
 use scrinium_mail::{Mailboxes, Resolver};
 use scrinium_port::{Port, PortCounters, PortSettings};
@@ -22,6 +23,7 @@ const SHARE_OF_ONE: u64 = 64;
 pub(crate) struct MailParts {
     pub(crate) resolver: Resolver,
     pub(crate) mailboxes: Mailboxes,
+    pub(crate) accounts: Accounts,
     /// Counts the connections of all protocols.
     pub(crate) open: Arc<AtomicU64>,
 }
@@ -37,6 +39,7 @@ pub(crate) fn mail_ports(
 ) -> Result<Vec<Port>, Failure> {
     let budget = SpoolBudget::new(
         bounded(settings.mail.incoming_bytes),
+        bounded(settings.mail.incoming_file_bytes),
         bounded(settings.mail.incoming_bytes / SHARE_OF_ONE),
     );
     let smtp = ports(ground, settings, parts, (Service::Relay, "SMTP", &settings.smtp.listen, &budget))?;
@@ -62,6 +65,7 @@ fn ports(
             service,
             postmasters: vec![settings.mail.postmaster.clone()],
             budget: budget.clone(),
+            accounts: parts.accounts.clone(),
         },
         parts.resolver.clone(),
         parts.mailboxes.clone(),
@@ -76,13 +80,17 @@ fn ports(
     );
     let protocol = Arc::new(protocol);
     let counters = PortCounters::register(ground.statistics(), name, Arc::clone(&parts.open));
+    // The server speaks first: only who has to begin with a header is waited for.
+    let trusted_proxies =
+        if settings.smtp.proxy_header { limits::trusted_proxies(settings) } else { Vec::new() };
     let key = if service == Service::Lmtp { "lmtp.listen" } else { "smtp.listen" };
     let port = |address: &Address| {
         Ok(Port {
             settings: PortSettings {
                 listen: resolve(key, address)?,
                 tls: None,
-                trusted_proxies: limits::trusted_proxies(settings),
+                trusted_proxies: trusted_proxies.clone(),
+                proxy_header_required: true,
                 greeting_timeout_ms: milliseconds(settings.http.read_timeout),
             },
             protocol: Arc::clone(&protocol) as _,

@@ -100,7 +100,8 @@ impl Running {
         state.set_audit(Arc::new(log.clone()));
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
-        let parts = MailParts { resolver, mailboxes, open: state.open_connections() };
+        let parts =
+            MailParts { resolver, mailboxes, accounts: accounts.clone(), open: state.open_connections() };
         let mut all: Vec<Port> =
             ports(ground, &settings)?.into_iter().map(|options| http_port(options, &state)).collect();
         all.extend(mail_ports(ground, &settings, &parts)?);

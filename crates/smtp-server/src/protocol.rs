@@ -35,8 +35,6 @@ impl SmtpProtocol {
         clock: Clock,
     ) -> Self {
         options.has_certificate = tls.is_some();
-        // The port reads a proxy's header before a session begins.
-        options.behind_proxy = false;
         Self { shared: Arc::new(SharedProtocol { options: Arc::new(options), tls, surroundings, clock }) }
     }
 }

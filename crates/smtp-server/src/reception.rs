@@ -1,12 +1,14 @@
 //! Messages for people of this server: who they are, and the mail.box that keeps each message until it is delivered.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use scrinium_accounting::{Account, Accounts, Holder};
 use scrinium_clock::Clock;
 use scrinium_directory::Found;
-use scrinium_mail::{DepositError, Deposited, Mailboxes, MessageOptions, Resolver, field, memo_of_reader};
+use scrinium_mail::{DepositError, Deposited, IncomingMessage, Mailboxes, Resolver};
 use scrinium_port::Link;
 use scrinium_smtp::{
     Answer, Delivery, Envelope, RecipientQuestion, RecipientVerdict, Refusal, RepeatId, Request, Service,
@@ -15,7 +17,6 @@ use scrinium_smtp::{
 use scrinium_smtp_wire::{Domain, ForwardPath};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
-use serde_json::Value;
 
 use crate::guest::{Guest, Surroundings};
 use crate::spool::{Spool, SpoolBudget};
@@ -31,6 +32,8 @@ pub struct ReceptionOptions {
     pub postmasters: Vec<String>,
     /// Memory for texts that are coming in.
     pub budget: SpoolBudget,
+    /// What networks hold. What a server in front brings by LMTP counts for nobody.
+    pub accounts: Accounts,
 }
 
 /// Takes messages for people of this server. Clones share it.
@@ -77,19 +80,24 @@ impl Reception {
 }
 
 impl Surroundings for Reception {
-    fn receive(&self, _link: &Arc<Link>) -> Box<dyn Guest> {
-        Box::new(Sender { desk: Arc::clone(&self.desk), incoming: None })
+    fn receive(&self, link: &Arc<Link>) -> Box<dyn Guest> {
+        let accounts = &self.desk.options.accounts;
+        let network = || accounts.account(&Holder::Network(accounts.network(link.peer.address)));
+        let account = (self.desk.options.service != Service::Lmtp).then(network);
+        Box::new(Sender { desk: Arc::clone(&self.desk), account, incoming: None })
     }
 }
 
 /// One who brings messages.
 struct Sender {
     desk: Arc<Desk>,
-    incoming: Option<IncomingMessage>,
+    /// Whose room its messages take.
+    account: Option<Account>,
+    incoming: Option<IncomingText>,
 }
 
 /// A message of which the text is coming.
-struct IncomingMessage {
+struct IncomingText {
     envelope: Envelope,
     spool: Spool,
 }
@@ -100,7 +108,7 @@ impl Guest for Sender {
             match request {
                 Request::Greet(_) | Request::Sender(_) => Answer::Accepted,
                 Request::Recipient(question) => Answer::Recipient(self.desk.verdict(&question)),
-                Request::Begin(envelope) => self.begin(*envelope),
+                Request::Begin(envelope) => self.begin(*envelope).await,
                 Request::Text(piece) => self.text(piece).await,
                 Request::Finish(summary) => self.finish(*summary).await,
                 Request::Abandon => {
@@ -118,15 +126,15 @@ impl Guest for Sender {
 }
 
 impl Sender {
-    fn begin(&mut self, envelope: Envelope) -> Answer {
-        let mut spool = self.desk.options.budget.begin();
+    async fn begin(&mut self, envelope: Envelope) -> Answer {
+        let spool = self.desk.options.budget.begin(self.account.as_ref());
         // RFC 5321 §4.4: the server that delivers puts the return path before all else.
         let line = format!("Return-Path: {}\r\n", envelope.sender);
-        if !spool.keep(line.as_bytes()) && spool.write(line.as_bytes()).is_err() {
-            return Answer::Trouble;
+        self.incoming = Some(IncomingText { envelope, spool });
+        match self.text(line.into_bytes()).await {
+            Answer::Accepted => Answer::Begun(format!("{:032x}", rand::random::<u128>())),
+            refused => refused,
         }
-        self.incoming = Some(IncomingMessage { envelope, spool });
-        Answer::Begun(format!("{:032x}", rand::random::<u128>()))
     }
 
     async fn text(&mut self, piece: Vec<u8>) -> Answer {
@@ -135,12 +143,17 @@ impl Sender {
             self.incoming = Some(incoming);
             return Answer::Accepted;
         }
-        let written = self.desk.workers.run(move || incoming.spool.write(&piece).map(|()| incoming)).await;
-        match written {
+        match self.desk.workers.run(move || incoming.spool.write(&piece).map(|()| incoming)).await {
             Ok(Ok(incoming)) => {
                 self.incoming = Some(incoming);
                 Answer::Accepted
             }
+            Ok(Err(error)) if error.kind() == ErrorKind::QuotaExceeded => Answer::Refused(Refusal::new(
+                452,
+                3,
+                1,
+                "There is no room for further messages at this moment. Try again later",
+            )),
             Ok(Err(error)) => trouble("a message could not be kept in a temporary file", &error),
             Err(error) => trouble("a message was not taken", &error),
         }
@@ -151,7 +164,7 @@ impl Sender {
         let Some(incoming) = self.incoming.take() else { return Answer::Trouble };
         let recipients = incoming.envelope.recipients.len();
         let desk = Arc::clone(&self.desk);
-        let stored = match self.desk.workers.run(move || desk.deposit(&incoming, &summary)).await {
+        let stored = match self.desk.workers.run(move || desk.deposit(incoming, &summary)).await {
             Ok(stored) => stored,
             Err(error) => return trouble("a message was not taken", &error),
         };
@@ -222,30 +235,28 @@ impl Desk {
     }
 
     /// To whom the memo goes: addresses as they were given, and the postmasters by their names.
-    fn recipients(&self, envelope: &Envelope) -> Vec<Value> {
+    fn recipients(&self, envelope: &Envelope) -> Vec<String> {
         let mut recipients = Vec::with_capacity(envelope.recipients.len());
         for recipient in &envelope.recipients {
             let address = address_of(&recipient.path);
             if self.is_postmaster(&recipient.path) && matches!(self.resolver.find(&address), Found::Nobody) {
-                recipients.extend(self.options.postmasters.iter().map(|name| Value::from(name.as_str())));
+                recipients.extend(self.options.postmasters.iter().cloned());
             } else {
-                recipients.push(Value::from(address));
+                recipients.push(address);
             }
         }
         recipients
     }
 
-    fn deposit(&self, incoming: &IncomingMessage, summary: &TextSummary) -> Result<Deposited, DepositError> {
-        let IncomingMessage { envelope, spool } = incoming;
-        let delivered_s = i64::try_from(self.clock.now_s()).ok();
-        let unreadable =
-            |error: std::io::Error| DepositError::Database(scrinium_mail::unreadable_source(&error));
-        let options = MessageOptions { delivered_s };
-        let mut memo = memo_of_reader(|| Ok(spool.reader()), spool.length(), &options).map_err(unreadable)?;
-        memo.insert(field::RECIPIENTS.to_owned(), Value::Array(self.recipients(envelope)));
-        let return_path = envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default();
-        memo.insert(field::RETURN_PATH.to_owned(), Value::from(return_path));
-        self.mailboxes.deposit_message(&memo_id(&summary.repeat_ids), memo, spool.reader())
+    fn deposit(&self, incoming: IncomingText, summary: &TextSummary) -> Result<Deposited, DepositError> {
+        let IncomingText { envelope, spool } = incoming;
+        let (source, _room) = spool.finish().map_err(DepositError::Source)?;
+        let message = IncomingMessage {
+            source,
+            recipients: self.recipients(&envelope),
+            return_path: envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default(),
+        };
+        self.mailboxes.deposit_message(&memo_id(&summary.repeat_ids), &message)
     }
 
     fn count(&self, deposited: Deposited) {

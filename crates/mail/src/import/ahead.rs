@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 
-use super::source::{SpoolError, temporary_file};
+use crate::source::{SpoolError, temporary_file};
 
 /// Read at a time.
 const PIECE_BYTES: usize = 256 * 1024;

@@ -11,6 +11,7 @@ use super::{ImportError, MailFiles, Measured, MessageSource, PassedOver, Positio
 use crate::memo::field;
 use crate::message::{ImportedId, MessageOptions, memo_of_reader};
 use crate::notes::only_missing;
+use crate::source::PIECE_BYTES;
 
 /// A message on its way into a mail database: a document and the source to be attached to it as
 /// [`crate::SOURCE_ATTACHMENT`].
@@ -166,9 +167,6 @@ fn id_of(source: &MessageSource, person: &str) -> io::Result<String> {
         position += piece.len() as u64;
     }
 }
-
-/// A message is read by so many bytes at a time.
-pub(super) const PIECE_BYTES: usize = 256 * 1024;
 
 /// Of more reasons than these nobody reads.
 const MOST_REASONS: usize = 20;

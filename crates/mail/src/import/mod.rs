@@ -9,7 +9,6 @@ mod mbox;
 mod names;
 mod passed;
 mod sequences;
-mod source;
 mod state;
 mod stream;
 mod target;
@@ -19,12 +18,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use crate::source::{MEMORY_BYTES, MessageReader, MessageSource};
 pub use importer::{
     ImportOptions, ImportReport, ImportTarget, ImportedMemo, Importer, Progress, RefusedMessage, StoredBatch,
 };
 pub use mbox::{MboxItem, MboxReader, quote_mbox};
 pub use passed::{PassedKind, PassedOver};
-pub use source::{MEMORY_BYTES, MessageReader, MessageSource};
 pub use state::MessageState;
 pub use target::{MailDatabase, checkpoint_id, read_position, write_position};
 pub use walk::{MailFiles, Measured, TRASH};
@@ -113,7 +112,7 @@ pub enum ImportError {
 impl ImportError {
     /// A file or folder at `path` cannot be read, or what was read of it not be kept.
     fn reading(path: &Path, error: std::io::Error) -> Self {
-        if source::SpoolError::is(&error) {
+        if crate::source::SpoolError::is(&error) {
             Self::Spool(error)
         } else {
             Self::File { path: path.to_owned(), error }

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_assertion::always;
-use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, NewAttachment, Update};
+use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, Update};
 use serde_json::{Value, json};
 
-use super::importer::PIECE_BYTES;
-use super::{ImportTarget, ImportedMemo, MessageSource, Position, RefusedMessage, StoredBatch};
+use super::{ImportTarget, ImportedMemo, Position, RefusedMessage, StoredBatch};
 use crate::inbox::into_folder;
 use crate::memo::field;
-use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
+use crate::source::attachment_of;
 
 /// Who imports mail into a mail file.
 static IMPORT: Access = Access::of_the_server("importing mail");
@@ -34,7 +33,7 @@ impl MailDatabase {
     fn edit_of(&self, memo: ImportedMemo) -> Result<Edit, DatabaseError> {
         let (size, length) = (memo.fields.get(field::SIZE).and_then(Value::as_u64), memo.source.len());
         always!(size == Some(length), "a memo tells the length of its message", "{size:?} of {length}")?;
-        let source = self.attachment_of(&memo.source)?;
+        let source = attachment_of(&self.database, &memo.source)?;
         Ok(Edit {
             id: Some(memo.id),
             json: Value::Object(memo.fields).to_string().into(),
@@ -42,26 +41,6 @@ impl MailDatabase {
             folders: memo.folders.iter().flat_map(|folder| into_folder(folder)).collect(),
             read_by: memo.read.then(|| Arc::clone(&self.owner)),
             ..Edit::default()
-        })
-    }
-
-    /// Stores a message piece by piece.
-    fn attachment_of(&self, source: &MessageSource) -> Result<NewAttachment, DatabaseError> {
-        let unreadable = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
-        let mut upload = self.database.upload(SOURCE_CONTENT_TYPE);
-        let mut position = 0;
-        loop {
-            let piece = source.piece(position, PIECE_BYTES).map_err(unreadable)?;
-            if piece.is_empty() {
-                break;
-            }
-            upload.write(&piece)?;
-            position += piece.len() as u64;
-        }
-        Ok(NewAttachment {
-            name: SOURCE_ATTACHMENT.to_owned(),
-            content_type: SOURCE_CONTENT_TYPE.to_owned(),
-            content: upload.finish()?,
         })
     }
 }

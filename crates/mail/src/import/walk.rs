@@ -9,9 +9,9 @@ use super::kind::{self, FileKind, SNIFFED_BYTES};
 use super::mbox::{MboxItem, MboxReader};
 use super::passed::PassedOver;
 use super::sequences::Sequences;
-use super::source::{MEMORY_BYTES, MessageSource, SourceWriter};
 use super::state::{self, MessageState};
 use super::{ImportError, Position, RawMessage, is_named_mbox, stream};
+use crate::source::{MEMORY_BYTES, MessageSource, SourceWriter};
 
 /// Folders inside folders to this depth.
 const DEEPEST: usize = 32;

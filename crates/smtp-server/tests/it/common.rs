@@ -32,6 +32,9 @@ static SERVER: Access = Access::of_the_server("a test");
 /// Memory for all texts together: so little that most go through a file.
 const BUDGET_BYTES: usize = 64 << 10;
 
+/// Files for texts of one network.
+pub(crate) const FILE_BYTES: usize = 24 << 20;
+
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) databases: Databases,
@@ -68,11 +71,15 @@ impl Server {
             json!({"_id": "group:team", "Form": "Group", "ListName": "team", "Members": ["ada", "bob"]}),
         );
         let resolver = Resolver::new(directory, &["acme.example".to_owned()]);
+        let mut account_options = AccountOptions::default();
+        account_options.network.file_bytes = FILE_BYTES;
+        let accounts = Accounts::new(account_options);
         let reception = Reception::new(
             ReceptionOptions {
                 service,
                 postmasters: vec!["bob".to_owned()],
-                budget: SpoolBudget::new(BUDGET_BYTES, 16 << 10),
+                budget: SpoolBudget::new(BUDGET_BYTES, 1 << 30, 16 << 10),
+                accounts: accounts.clone(),
             },
             resolver.clone(),
             mailboxes.clone(),
@@ -88,12 +95,13 @@ impl Server {
                 listen: "127.0.0.1:0".parse().unwrap(),
                 tls: None,
                 trusted_proxies: Vec::new(),
+                proxy_header_required: true,
                 greeting_timeout_ms: 5000,
             },
             protocol: Arc::new(protocol),
             counters: PortCounters::register(&registry, "SMTP", Arc::new(AtomicU64::new(0))),
         };
-        let ports = Ports::bind(vec![port], Accounts::new(AccountOptions::default())).unwrap();
+        let ports = Ports::bind(vec![port], accounts).unwrap();
         let address = ports.addresses()[0];
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(ports.run(async { drop(stopped.await) }, Duration::from_secs(20)));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use scrinium_smtp::Service;
 use serde_json::json;
 
-use crate::common::Server;
+use crate::common::{FILE_BYTES, Server};
 
 const MESSAGE: &[u8] = b"From: eve@else.example\r\nTo: ada@acme.example\r\nSubject: hello\r\nMessage-ID: <1@else.example>\r\n\r\nText.\r\n";
 
@@ -110,6 +110,23 @@ async fn long_texts_go_through_files_and_come_out_as_they_were() {
         let sender = memo["$ReturnPath"].as_str().unwrap().to_owned();
         check_source(&source, &sender, &long);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_that_has_all_its_files_is_to_try_again() {
+    let server = Server::start(Service::Relay, |_| {});
+    let mut client = server.connect().await;
+    client.ask("EHLO else.example").await;
+    let line = [b"x".repeat(998).as_slice(), b"\r\n"].concat();
+    let huge = [MESSAGE, &line.repeat(FILE_BYTES / line.len() + 1)].concat();
+    let reply = client.deliver("eve@else.example", &["ada@acme.example"], &huge).await;
+    assert!(reply.starts_with("452 4.3.1"), "{reply}");
+    assert!(server.waiting().is_empty());
+    // What it took is free again.
+    let half = &huge[..huge.len() / 2];
+    let half = &half[..half.iter().rposition(|byte| *byte == b'\n').unwrap() + 1];
+    let reply = client.deliver("eve@else.example", &["ada@acme.example"], half).await;
+    assert!(reply.starts_with("250"), "{reply}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,8 +19,8 @@ use std::io::{self, Read};
 use separator::{Behind, Separator};
 
 use super::ahead::ReadAhead;
-use super::source::{MEMORY_BYTES, MessageSource, SourceWriter};
 use crate::message::input::Input;
+use crate::source::{MEMORY_BYTES, MessageSource, SourceWriter};
 
 /// So much is looked at behind a line that may be a separator.
 const LOOKAHEAD_BYTES: usize = 4 * 1024;

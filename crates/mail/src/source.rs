@@ -1,5 +1,5 @@
-//! A message between the file that it lay in and the database: in memory while it is small, else in a temporary file, so
-//! that an import needs the same memory whatever the size of the messages.
+//! A message between where it comes from and the database: in memory while it is small, else in a temporary file, so that
+//! what takes messages needs the same memory whatever their size.
 
 use std::fmt;
 use std::fs::File;
@@ -9,10 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_database::{Database, DatabaseError, NewAttachment};
 use thiserror::Error;
+
+use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
 
 /// A message of more bytes than this is kept in a temporary file.
 pub const MEMORY_BYTES: usize = 4 << 20;
+
+/// Read of a message at a time.
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
 /// Written to a temporary file at a time.
 const WRITTEN_BYTES: usize = 256 * 1024;
@@ -20,7 +26,7 @@ const WRITTEN_BYTES: usize = 256 * 1024;
 /// Where large files lie that need not outlive a restart (Filesystem Hierarchy Standard §5.15); `/tmp` may be memory.
 const LARGE_FILES: &str = "/var/tmp";
 
-/// The bytes of a message as it lay in a file, of any length.
+/// The bytes of a message as they came, of any length.
 #[derive(Clone)]
 pub struct MessageSource(Kept);
 
@@ -117,40 +123,74 @@ impl Read for MessageReader {
     }
 }
 
-/// A message being read from where it lies.
-pub(super) struct SourceWriter {
+/// A message that is coming.
+pub struct SourceWriter {
     /// What is not in the file.
     memory: Vec<u8>,
     file: Option<File>,
     length: u64,
     limit_bytes: u64,
+    /// More than this goes into the file.
+    memory_bytes: usize,
+    /// What is gathered before it is written to the file.
+    written_bytes: usize,
     is_too_large: bool,
 }
 
 impl SourceWriter {
-    /// For a message of at most so many bytes.
-    pub(super) fn new(limit_bytes: u64) -> Self {
-        Self { memory: Vec::new(), file: None, length: 0, limit_bytes, is_too_large: false }
+    /// For a message of at most so many bytes, of which [`MEMORY_BYTES`] may be in memory.
+    #[must_use]
+    pub fn new(limit_bytes: u64) -> Self {
+        Self {
+            memory: Vec::new(),
+            file: None,
+            length: 0,
+            limit_bytes,
+            memory_bytes: MEMORY_BYTES,
+            written_bytes: WRITTEN_BYTES,
+            is_too_large: false,
+        }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// For a message of any length, whose caller says when it leaves memory, and gives pieces that are worth writing.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self { memory_bytes: usize::MAX, ..Self::new(u64::MAX) }
+    }
+
+    /// What has come goes into a file with the next bytes, and all that follows at once.
+    pub fn leave_memory(&mut self) {
+        (self.memory_bytes, self.written_bytes) = (0, 0);
+    }
+
+    /// Whether some of it is in a file.
+    #[must_use]
+    pub const fn is_in_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Whether nothing has come.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    pub(super) fn len(&self) -> u64 {
+    /// Bytes that have come.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
         self.length
     }
 
     /// Whether the message was found to be larger than it may be. Nothing of it is kept then.
-    pub(super) fn is_too_large(&self) -> bool {
+    pub(crate) fn is_too_large(&self) -> bool {
         self.is_too_large
     }
 
-    /// Takes the next bytes.
+    /// Takes the next bytes. Where they go into the file, it blocks for as long as the disk does.
     ///
     /// # Errors
-    /// [`SpoolError`].
-    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// The temporary file cannot be made or written.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.length += bytes.len() as u64;
         self.is_too_large |= self.length > self.limit_bytes;
         if self.is_too_large {
@@ -158,7 +198,7 @@ impl SourceWriter {
             return Ok(());
         }
         self.memory.extend_from_slice(bytes);
-        let most = if self.file.is_some() { WRITTEN_BYTES } else { MEMORY_BYTES };
+        let most = if self.file.is_some() { self.written_bytes } else { self.memory_bytes };
         if self.memory.len() > most { self.write_out() } else { Ok(()) }
     }
 
@@ -169,15 +209,15 @@ impl SourceWriter {
         };
         file.write_all(&self.memory).map_err(SpoolError::of)?;
         self.memory.clear();
-        self.memory.shrink_to(WRITTEN_BYTES);
+        self.memory.shrink_to(self.written_bytes);
         Ok(())
     }
 
     /// The message, without as many bytes at its end.
     ///
     /// # Errors
-    /// [`SpoolError`].
-    pub(super) fn finish(mut self, dropped_bytes: usize) -> io::Result<MessageSource> {
+    /// As [`Self::push`].
+    pub fn finish(mut self, dropped_bytes: usize) -> io::Result<MessageSource> {
         let length = self.length.saturating_sub(dropped_bytes as u64);
         if self.file.is_some() {
             self.write_out()?;
@@ -191,27 +231,50 @@ impl SourceWriter {
     }
 }
 
+/// Stores a message piece by piece, for a document to refer to.
+pub(crate) fn attachment_of(
+    database: &Arc<Database>,
+    source: &MessageSource,
+) -> Result<NewAttachment, DatabaseError> {
+    let unreadable = |error: io::Error| DatabaseError::Internal { reason: error.to_string() };
+    let mut upload = database.upload(SOURCE_CONTENT_TYPE);
+    let mut position = 0;
+    loop {
+        let piece = source.piece(position, PIECE_BYTES).map_err(unreadable)?;
+        if piece.is_empty() {
+            break;
+        }
+        upload.write(&piece)?;
+        position += piece.len() as u64;
+    }
+    Ok(NewAttachment {
+        name: SOURCE_ATTACHMENT.to_owned(),
+        content_type: SOURCE_CONTENT_TYPE.to_owned(),
+        content: upload.finish()?,
+    })
+}
+
 /// A temporary file could not be written, so that no large message can be read.
 #[derive(Debug, Error)]
-#[error("cannot write a temporary file in {folder}, which a message of more than 4 MB needs: {error}. TMPDIR names another folder", folder = folder.display())]
-pub(super) struct SpoolError {
+#[error("cannot write a temporary file in {folder}, which a large message needs: {error}. TMPDIR names another folder", folder = folder.display())]
+pub(crate) struct SpoolError {
     folder: PathBuf,
     error: io::Error,
 }
 
 impl SpoolError {
-    pub(super) fn of(error: io::Error) -> io::Error {
+    pub(crate) fn of(error: io::Error) -> io::Error {
         io::Error::new(error.kind(), Self { folder: folder_of_large_files(), error })
     }
 
     /// Whether an error is one of these.
-    pub(super) fn is(error: &io::Error) -> bool {
+    pub(crate) fn is(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
 }
 
 /// A file without a name, gone when it is closed.
-pub(super) fn temporary_file() -> io::Result<File> {
+pub(crate) fn temporary_file() -> io::Result<File> {
     tempfile::tempfile_in(folder_of_large_files()).map_err(SpoolError::of)
 }
 
@@ -247,6 +310,13 @@ mod tests {
                     == expected[middle..].chunks(7).next().unwrap_or_default()
             );
         }
+        let mut writer = SourceWriter::in_memory();
+        writer.push(&bytes).unwrap();
+        assert!(!writer.is_in_file());
+        writer.leave_memory();
+        writer.push(b"end").unwrap();
+        assert!(writer.is_in_file() && writer.memory.capacity() == 0);
+        assert!(writer.finish(0).unwrap().bytes().unwrap() == [&bytes[..], b"end"].concat());
         let mut writer = SourceWriter::new(10);
         writer.push(&[b'a'; 11]).unwrap();
         assert!(writer.is_too_large());
