@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use scrinium_catalog::Databases;
-use scrinium_credentials::{Change, HashedPassword, PasswordMark, StoredCredentials};
+use scrinium_credentials::StoredCredentials;
 use scrinium_database::{
     Access, ChangesQuery, Database, DatabaseError, Edit, EditMode, InitialAccess, OpenRevision,
     OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
@@ -20,8 +20,8 @@ use crate::lookup::{Found, NameIndex, NameLookup};
 use crate::record::{self, PASSWORD_HASH};
 use crate::writing::{Claims, SecretEdit};
 use crate::{
-    ADMINISTRATOR_ID, CredentialError, CredentialRecords, DIRECTORY_DATABASE, DirectoryError,
-    NewAdministrator, Person, first_administrator,
+    ADMINISTRATOR_ID, CredentialChange, CredentialError, CredentialRecords, DIRECTORY_DATABASE,
+    DirectoryError, NewAdministrator, Person, first_administrator,
 };
 
 /// Who knows people by their documents.
@@ -321,23 +321,8 @@ impl CredentialRecords for Directory {
         self.index.linked_person(issuer, subject)
     }
 
-    fn apply(&self, id: &str, changes: Vec<Change>) -> std::result::Result<(), CredentialError> {
-        self.change_credentials(id, move |credentials| {
-            Ok(changes.iter().try_for_each(|change| credentials.apply(change))?)
-        })
-    }
-
-    fn renew_password(
-        &self,
-        id: &str,
-        mark: PasswordMark,
-        hashed: HashedPassword,
-        now_ms: u64,
-    ) -> std::result::Result<(), CredentialError> {
-        self.change_credentials(id, move |credentials| {
-            credentials.renew_password(&mark, hashed.clone(), now_ms);
-            Ok(())
-        })
+    fn change(&self, id: &str, change: CredentialChange) -> std::result::Result<(), CredentialError> {
+        self.change_credentials(id, change)
     }
 }
 

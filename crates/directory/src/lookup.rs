@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use scrinium_assertion::never;
-use scrinium_credentials::{Change, HashedPassword, PasswordMark, StoredCredentials};
+use scrinium_credentials::StoredCredentials;
 use serde_json::{Map, Value};
 
 use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::{
-    ADMINISTRATOR_ROLE, CredentialError, CredentialRecords, DirectoryError, GROUP_FORM, Group, PERSON_FORM,
-    Person,
+    ADMINISTRATOR_ROLE, CredentialChange, CredentialError, CredentialRecords, DirectoryError, GROUP_FORM,
+    Group, PERSON_FORM, Person,
 };
 
 /// What a name stands for.
@@ -271,30 +271,7 @@ impl CredentialRecords for NameIndex {
         }
     }
 
-    fn apply(&self, id: &str, changes: Vec<Change>) -> Result<(), CredentialError> {
-        self.change(id, |credentials| Ok(changes.iter().try_for_each(|change| credentials.apply(change))?))
-    }
-
-    fn renew_password(
-        &self,
-        id: &str,
-        mark: PasswordMark,
-        hashed: HashedPassword,
-        now_ms: u64,
-    ) -> Result<(), CredentialError> {
-        self.change(id, move |credentials| {
-            credentials.renew_password(&mark, hashed, now_ms);
-            Ok(())
-        })
-    }
-}
-
-impl NameIndex {
-    fn change(
-        &self,
-        id: &str,
-        change: impl FnOnce(&mut StoredCredentials) -> Result<(), CredentialError>,
-    ) -> Result<(), CredentialError> {
+    fn change(&self, id: &str, change: CredentialChange) -> Result<(), CredentialError> {
         let mut entries = self.entries.write();
         let Some(Entry::Person(person)) = entries.by_id.get(id) else { return Err(CredentialError::Nobody) };
         let mut credentials = StoredCredentials::clone(&person.credentials);

@@ -23,6 +23,9 @@ pub fn check_password(password: &str, least: usize) -> Result<(), DirectoryError
     }
 }
 
+/// What becomes of somebody's credentials.
+pub type CredentialChange = Box<dyn Fn(&mut StoredCredentials) -> Result<(), CredentialError> + Send + Sync>;
+
 /// Everybody's credentials, and where changes of them are kept.
 pub trait CredentialRecords: NameLookup {
     /// How many people and groups cannot be read, or have credentials that cannot be.
@@ -34,23 +37,45 @@ pub trait CredentialRecords: NameLookup {
     /// The person to whom an account at a provider is linked.
     fn linked_person(&self, issuer: &str, subject: &str) -> Option<Arc<Person>>;
 
-    /// Makes what a log-in changes; all of it, or nothing. It waits until that is stored.
+    /// Changes the credentials of a person; all of it, or nothing. It waits until that is stored. `change` may be called more
+    /// than once.
     ///
     /// # Errors
-    /// [`CredentialError`]; the log-in has failed then.
-    fn apply(&self, id: &str, changes: Vec<Change>) -> Result<(), CredentialError>;
+    /// [`CredentialError`]; then nothing is changed.
+    fn change(&self, id: &str, change: CredentialChange) -> Result<(), CredentialError>;
 
-    /// Stores a password as it is stored today, if it still is the one with this mark. Waits as [`Self::apply`].
+    /// Makes what a log-in changes.
     ///
     /// # Errors
-    /// [`CredentialError`]
+    /// As [`Self::change`]; the log-in has failed then.
+    fn apply(&self, id: &str, changes: Vec<Change>) -> Result<(), CredentialError> {
+        self.change(
+            id,
+            Box::new(move |credentials| {
+                Ok(changes.iter().try_for_each(|change| credentials.apply(change))?)
+            }),
+        )
+    }
+
+    /// Stores a password as it is stored today, if it still is the one with this mark.
+    ///
+    /// # Errors
+    /// As [`Self::change`].
     fn renew_password(
         &self,
         id: &str,
         mark: PasswordMark,
         hashed: HashedPassword,
         now_ms: u64,
-    ) -> Result<(), CredentialError>;
+    ) -> Result<(), CredentialError> {
+        self.change(
+            id,
+            Box::new(move |credentials| {
+                credentials.renew_password(&mark, hashed.clone(), now_ms);
+                Ok(())
+            }),
+        )
+    }
 }
 
 /// What a document that is written says of the person's password.

@@ -69,7 +69,7 @@ fn ports(
         },
         parts.resolver.clone(),
         parts.mailboxes.clone(),
-        (ground.workers().clone(), ground.clock().clone()),
+        ground.workers().clone(),
         ground.statistics(),
     );
     let protocol = SmtpProtocol::new(

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_accounting::{Account, Accounts, Holder};
-use scrinium_clock::Clock;
 use scrinium_directory::Found;
 use scrinium_mail::{DepositError, Deposited, IncomingMessage, Mailboxes, Resolver};
 use scrinium_port::Link;
@@ -47,7 +46,6 @@ struct Desk {
     resolver: Resolver,
     mailboxes: Mailboxes,
     workers: WorkerPool,
-    clock: Clock,
     accepted: Counter,
     repeated: Counter,
     refused: Counter,
@@ -60,7 +58,7 @@ impl Reception {
         options: ReceptionOptions,
         resolver: Resolver,
         mailboxes: Mailboxes,
-        (workers, clock): (WorkerPool, Clock),
+        workers: WorkerPool,
         registry: &Registry,
     ) -> Self {
         let protocol = if options.service == Service::Lmtp { "LMTP" } else { "SMTP" };
@@ -70,7 +68,6 @@ impl Reception {
             resolver,
             mailboxes,
             workers,
-            clock,
             accepted: counter("Messages"),
             repeated: counter("Messages.Repeated"),
             refused: counter("Recipients.Refused"),

@@ -83,7 +83,7 @@ impl Server {
             },
             resolver.clone(),
             mailboxes.clone(),
-            (WorkerPool::new(&WorkerOptions::default(), &registry), Clock::default()),
+            WorkerPool::new(&WorkerOptions::default(), &registry),
             &registry,
         );
         let (tls, connector) = certificates();
