@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! store.lock     locked while a process has the store open; holds that process's number
-//! store.format   "format 1" and "identity <32 hex digits>", one a line
+//! store.format   "format 2" and "identity <32 hex digits>", one a line
 //! tree/          RocksDB's files
 //! ingest/        sorted files being written; emptied when the store is opened
 //! backup/        checkpoints that a backup is made of; emptied when the store is opened
@@ -21,8 +21,9 @@ use crate::{StoreError, StoreOptions};
 /// In the folder of a store that was restored with another one, until both have been opened together.
 pub const RESTORED_VOLUME: &str = "volume.restored";
 
-/// The layout of the folder and the meaning of what RocksDB holds.
-pub(crate) const FORMAT: u32 = 1;
+/// The layout of the folder and the meaning of what RocksDB holds. In format 1 what lies apart from a person's document was the hash of
+/// a password; since format 2 it is a record, which a server of format 1 would take for a broken hash.
+pub(crate) const FORMAT: u32 = 2;
 
 /// What a store holds is for the server's own user alone.
 const FOLDER_MODE: u32 = 0o700;
@@ -63,6 +64,7 @@ impl Folder {
         let identity = folder.identity()?;
         make_folder(&folder.log)?;
         folder.claim_log(&identity)?;
+        folder.raise_format(&identity)?;
         folder.empty_temporary()?;
         // Made here and not by RocksDB, which leaves it to others to make the name durable. It comes after the log has
         // been claimed, since a tree tells that there was a log. The names of both are durable from here on,
@@ -165,7 +167,7 @@ impl Folder {
                 return Err(self.corrupt("store.format is missing"));
             }
             let identity = format!("{:032x}", rand::random::<u128>());
-            write_whole(&path, &format!("format {FORMAT}\nidentity {identity}\n"))?;
+            write_whole(&path, &format_text(&identity))?;
             return Ok(identity);
         };
         let found: u32 = field(&text, "format")
@@ -177,6 +179,17 @@ impl Folder {
         let identity =
             field(&text, "identity").ok_or_else(|| self.corrupt("store.format names no identity"))?;
         Ok(identity.to_owned())
+    }
+
+    /// Says in a folder of an earlier format that this one is written there from now on, so that an older server refuses it with
+    /// words and misreads nothing.
+    fn raise_format(&self, identity: &str) -> Result<(), StoreError> {
+        let path = self.dir.join("store.format");
+        let text = read_if_there(&path)?.unwrap_or_default();
+        if field(&text, "format").and_then(|format| format.parse().ok()) == Some(FORMAT) {
+            return Ok(());
+        }
+        write_whole(&path, &format_text(identity))
     }
 
     /// Marks a new log as this store's, or refuses the log of another one.
@@ -242,6 +255,10 @@ pub(crate) fn lock(dir: &Path) -> Result<FolderLock, StoreError> {
 }
 
 /// Makes a folder and those above it, with names that survive a loss of power.
+fn format_text(identity: &str) -> String {
+    format!("format {FORMAT}\nidentity {identity}\n")
+}
+
 fn make_folder(path: &Path) -> Result<(), StoreError> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());

@@ -46,13 +46,15 @@ fn a_newer_format_is_refused() {
     open_small(folder.path()).close().unwrap();
     let path = folder.path().join("store.format");
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("format 1", "format 2")).unwrap();
+    fs::write(&path, text.replace("format 2", "format 3")).unwrap();
     match try_open(small_options(folder.path())) {
-        Err(StoreError::NewerFormat { found: 2, supported: 1, path: named }) => assert_eq!(named, path),
+        Err(StoreError::NewerFormat { found: 3, supported: 2, path: named }) => assert_eq!(named, path),
         other => panic!("{other:?}"),
     }
-    fs::write(&path, text).unwrap();
-    open_small(folder.path());
+    // An older one is raised, so that a server of that format opens it no more.
+    fs::write(&path, text.replace("format 2", "format 1")).unwrap();
+    open_small(folder.path()).close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
