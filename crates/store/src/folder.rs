@@ -61,10 +61,13 @@ impl Folder {
         make_folder(&options.dir)?;
         let folder = Self::lock(options)?;
         folder.finish_rewrite()?;
-        let identity = folder.identity()?;
+        let (identity, format) = folder.stamp()?;
         make_folder(&folder.log)?;
         folder.claim_log(&identity)?;
-        folder.raise_format(&identity)?;
+        if format < FORMAT {
+            // An older server refuses it from now on, and misreads nothing.
+            write_whole(&folder.format_path(), &format_text(&identity))?;
+        }
         folder.empty_temporary()?;
         // Made here and not by RocksDB, which leaves it to others to make the name durable. It comes after the log has
         // been claimed, since a tree tells that there was a log. The names of both are durable from here on,
@@ -161,14 +164,23 @@ impl Folder {
 
     /// The identity in the format file, which is made for a new store.
     pub(crate) fn identity(&self) -> Result<String, StoreError> {
-        let path = self.dir.join("store.format");
+        self.stamp().map(|(identity, _)| identity)
+    }
+
+    fn format_path(&self) -> PathBuf {
+        self.dir.join("store.format")
+    }
+
+    /// Identity and format.
+    fn stamp(&self) -> Result<(String, u32), StoreError> {
+        let path = self.format_path();
         let Some(text) = read_if_there(&path)? else {
             if self.tree.exists() {
                 return Err(self.corrupt("store.format is missing"));
             }
             let identity = format!("{:032x}", rand::random::<u128>());
             write_whole(&path, &format_text(&identity))?;
-            return Ok(identity);
+            return Ok((identity, FORMAT));
         };
         let found: u32 = field(&text, "format")
             .and_then(|format| format.parse().ok())
@@ -178,18 +190,7 @@ impl Folder {
         }
         let identity =
             field(&text, "identity").ok_or_else(|| self.corrupt("store.format names no identity"))?;
-        Ok(identity.to_owned())
-    }
-
-    /// Says in a folder of an earlier format that this one is written there from now on, so that an older server refuses it with
-    /// words and misreads nothing.
-    fn raise_format(&self, identity: &str) -> Result<(), StoreError> {
-        let path = self.dir.join("store.format");
-        let text = read_if_there(&path)?.unwrap_or_default();
-        if field(&text, "format").and_then(|format| format.parse().ok()) == Some(FORMAT) {
-            return Ok(());
-        }
-        write_whole(&path, &format_text(identity))
+        Ok((identity.to_owned(), found))
     }
 
     /// Marks a new log as this store's, or refuses the log of another one.
@@ -254,11 +255,11 @@ pub(crate) fn lock(dir: &Path) -> Result<FolderLock, StoreError> {
     Ok(FolderLock { _file: Arc::new(file) })
 }
 
-/// Makes a folder and those above it, with names that survive a loss of power.
 fn format_text(identity: &str) -> String {
     format!("format {FORMAT}\nidentity {identity}\n")
 }
 
+/// Makes a folder and those above it, with names that survive a loss of power.
 fn make_folder(path: &Path) -> Result<(), StoreError> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());
