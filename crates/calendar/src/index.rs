@@ -8,9 +8,9 @@
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLimits};
 
 use crate::busy::{BusyKind, kind_of_item};
-use crate::civil::{CivilTime, DAY_S};
+use crate::civil::DAY_S;
 use crate::series::{InstantRange, Occurrence, OccurrenceList, Series};
-use crate::time::{CalendarTime, TimeKind};
+use crate::time::{CalendarTime, instant_of_key};
 use crate::zone::{Instant, Zone};
 
 /// Occurrences of one series that are entries. Denser ones are asked each time.
@@ -154,10 +154,7 @@ impl Entry {
     /// Start and end, where clocks of days and floating times hang in the zone `floating`.
     #[must_use]
     pub fn instants(&self, floating: &Zone) -> (Instant, Instant) {
-        if !self.key.is_floating {
-            return (Instant(self.key.start), Instant(self.end));
-        }
-        let instant = |key| CalendarTime::new(CivilTime(key), TimeKind::Floating).instant(floating);
+        let instant = |key| instant_of_key(key, !self.key.is_floating, floating);
         (instant(self.key.start), instant(self.end))
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use crate::civil::{CivilTime, DAY_S};
 use crate::event::{ComponentKind, Event};
 use crate::rule::RuleError;
-use crate::time::{CalendarTime, Extent, TimeKind};
+use crate::time::{CalendarTime, Extent, instant_of_key};
 use crate::zone::{Instant, Zone, ZoneNote};
 use set::{Identity, RecurrenceSet};
 use timeline::Timeline;
@@ -77,13 +77,8 @@ impl Occurrence {
     /// Start and end as moments, where clocks of days and floating times hang in the zone `floating`.
     #[must_use]
     pub fn instants(&self, floating: &Zone) -> (Instant, Instant) {
-        match self.start.kind() {
-            TimeKind::Zoned(_) => (Instant(self.start.key()), Instant(self.end_key)),
-            TimeKind::Day | TimeKind::Floating => {
-                let end = CalendarTime::new(CivilTime(self.end_key), TimeKind::Floating);
-                (self.start.instant(floating), end.instant(floating))
-            }
-        }
+        let end = instant_of_key(self.end_key, self.start.zone().is_some(), floating);
+        (self.start.instant(floating), end)
     }
 }
 

@@ -85,6 +85,11 @@ impl CalendarTime {
         Self::new(civil, self.kind.clone())
     }
 
+    /// The same kind of time, at another [`key`](Self::key).
+    pub(crate) fn at_key(&self, key: i64) -> Self {
+        self.at(self.zone().map_or(CivilTime(key), |zone| zone.civil_of(Instant(key))))
+    }
+
     /// Reads the value of a line: DTSTART, DTEND, DUE, RECURRENCE-ID. The zone is that of its parameter TZID. `None` if it is no
     /// time, or lies before the year 1.
     #[must_use]
@@ -109,6 +114,15 @@ impl CalendarTime {
     #[must_use]
     pub fn value(&self) -> Option<DateTime> {
         value_of_civil(self.civil, self.is_day(), self.zone().is_some_and(Zone::is_utc))
+    }
+}
+
+/// The moment of a [`CalendarTime::key`]: of a time in a zone it is the key; days and floating times count in the zone `floating`.
+pub(crate) fn instant_of_key(key: i64, is_zoned: bool, floating: &Zone) -> Instant {
+    if is_zoned {
+        Instant(key)
+    } else {
+        CalendarTime::new(CivilTime(key), TimeKind::Floating).instant(floating)
     }
 }
 

@@ -5,7 +5,7 @@ use scrinium_dav_wire::value::Duration;
 
 use super::{BusyKind, BusyTime, OCCURRENCES_MAX};
 use crate::series::{InstantRange, Series};
-use crate::time::{CalendarTime, Extent};
+use crate::time::{CalendarTime, Extent, instant_of_key};
 use crate::zone::{Instant, Zone, ZoneNames};
 
 /// Components that are looked at.
@@ -40,10 +40,7 @@ impl Availability {
             let duration = Duration::parse(part.line("DURATION")?.value().trim()).ok()?;
             let start = start.as_ref()?;
             let end = Extent::from_duration(&duration).end_key(start);
-            Some(match start.zone() {
-                Some(_) => Instant(end),
-                None => start.at(crate::civil::CivilTime(end)).instant(floating),
-            })
+            Some(instant_of_key(end, start.zone().is_some(), floating))
         });
         let start = start.map(|start| start.instant(floating));
         let range = InstantRange {
@@ -127,7 +124,7 @@ fn common(one: &[InstantRange], other: &[InstantRange]) -> Vec<InstantRange> {
 }
 
 /// What is in the first and not in the second; each in order and apart.
-pub(super) fn without(one: &[InstantRange], other: &[InstantRange]) -> Vec<InstantRange> {
+fn without(one: &[InstantRange], other: &[InstantRange]) -> Vec<InstantRange> {
     let mut gaps = Vec::with_capacity(other.len() + 1);
     let mut from = Instant(i64::MIN);
     for taken in other {

@@ -405,11 +405,7 @@ fn set_times(
         }
         // What only begins at another time takes as long as before.
         (None, Some(start)) if component.line(end_line).is_some() && component.line("DTSTART").is_some() => {
-            let key = event.extent.end_key(start);
-            Some(match start.zone() {
-                Some(zone) => start.at(zone.civil_of(Instant(key))),
-                None => start.at(CivilTime(key)),
-            })
+            Some(start.at_key(event.extent.end_key(start)))
         }
         (None, _) => None,
     };

@@ -244,14 +244,13 @@ impl Meeting {
     pub(super) fn instance(&self, key: i64) -> Option<Component> {
         let master = self.master()?;
         let Given { start, extent, .. } = self.given()?;
-        let at = |key: i64| start.at(start.zone().map_or(CivilTime(key), |zone| zone.civil_of(Instant(key))));
         let tzid = master.line("DTSTART").and_then(|line| line.parameter("TZID")).map(str::to_owned);
-        let time = at(key);
+        let time = start.at_key(key);
         let mut part = master.clone();
         for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
             part.remove(name);
         }
-        let end = at(extent.end_key(&time));
+        let end = start.at_key(extent.end_key(&time));
         for (name, time) in [("DTSTART", &time), ("DTEND", &end), ("DUE", &end)] {
             if part.line(name).is_some() {
                 part.replace(name, time_line(name, time, tzid.as_deref()).into_iter().collect());
