@@ -110,10 +110,18 @@ impl CalendarTime {
         Some(Self { civil, kind })
     }
 
-    /// As calendars write it. What has a zone other than UTC needs it as the parameter TZID.
+    /// As calendars write it; `None` beyond the years that they can write. What has a zone other than UTC needs it as the parameter
+    /// TZID.
     #[must_use]
     pub fn value(&self) -> Option<DateTime> {
-        value_of_civil(self.civil, self.is_day(), self.zone().is_some_and(Zone::is_utc))
+        let (year, month, day) = self.civil.date();
+        let date = Date(Day::new(u16::try_from(year).ok()?, month, day)?);
+        if self.is_day() {
+            return Some(DateTime::day(date));
+        }
+        let second = self.civil.second_of_day();
+        let time = (small(second / 3600), small(second / 60 % 60), small(second % 60));
+        DateTime::new(date, time, self.zone().is_some_and(Zone::is_utc))
     }
 }
 
@@ -131,17 +139,6 @@ pub(crate) fn civil_of_value(value: &DateTime) -> Option<CivilTime> {
     let (year, month, day) = value.date().0.parts();
     let second = value.second_of_day().unwrap_or_default();
     (year > 0).then(|| CivilTime::new(i64::from(year), month, day, i64::from(second)))
-}
-
-/// As calendars write it; `None` beyond the years that they can write.
-pub(crate) fn value_of_civil(civil: CivilTime, is_day: bool, is_utc: bool) -> Option<DateTime> {
-    let (year, month, day) = civil.date();
-    let date = Date(Day::new(u16::try_from(year).ok()?, month, day)?);
-    if is_day {
-        return Some(DateTime::day(date));
-    }
-    let second = civil.second_of_day();
-    DateTime::new(date, (small(second / 3600), small(second / 60 % 60), small(second % 60)), is_utc)
 }
 
 /// How long something takes (RFC 5545, section 3.8.5.3): DTEND makes it exact, DURATION nominal.

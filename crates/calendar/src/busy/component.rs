@@ -5,10 +5,9 @@ use scrinium_dav_wire::content::{Component, ContentLine};
 use scrinium_dav_wire::value::{DateTime, Period};
 
 use super::{BusyKind, BusyPeriod, BusyTime};
-use crate::civil::CivilTime;
 use crate::series::InstantRange;
-use crate::time::{CalendarTime, Extent, TimeKind, civil_of_value, value_of_civil};
-use crate::zone::{Instant, Zone};
+use crate::time::{CalendarTime, Extent, civil_of_value};
+use crate::zone::Instant;
 
 /// Periods of one component that are read.
 const PERIODS_MAX: usize = 100_000;
@@ -49,7 +48,7 @@ fn range_of(period: &Period) -> Option<InstantRange> {
     let (from, to) = match period {
         Period::Until(start, end) => (instant(start)?, instant(end)?),
         Period::For(start, duration) => {
-            let start = CalendarTime::new(civil_of_value(start)?, TimeKind::Zoned(Zone::utc()));
+            let start = CalendarTime::from_instant(instant(start)?);
             (Instant(start.key()), Instant(Extent::from_duration(duration).end_key(&start)))
         }
     };
@@ -74,7 +73,7 @@ pub fn write(busy: &BusyTime, head: FreeBusyHead) -> Option<Component> {
     lines.extend(head.method.map(|method| line("METHOD", Vec::new(), method)));
     lines.into_iter().flatten().for_each(|line| calendar.push(line));
     let mut component = Component::new("VFREEBUSY")?;
-    let utc = |instant: Instant| Some(value_of_civil(CivilTime(instant.0), false, true)?.to_string());
+    let utc = |instant: Instant| Some(CalendarTime::from_instant(instant).value()?.to_string());
     let time = |name: &str, instant| line(name, Vec::new(), &utc(instant)?);
     let range = busy.range();
     let uid = head.uid.as_deref().and_then(|uid| line("UID", Vec::new(), uid));

@@ -7,10 +7,9 @@ use scrinium_dav_wire::value::{Duration, escape_text, unescape_text};
 use super::people::{AttendeeList, person_line, set_list};
 use super::{FieldError, FieldValue, TEXTS, is_free, main_item, times};
 use crate::address::comparable;
-use crate::civil::CivilTime;
 use crate::event::Event;
 use crate::series::Series;
-use crate::time::{CalendarTime, TimeKind, value_of_civil};
+use crate::time::{CalendarTime, TimeKind};
 use crate::zone::{Instant, Zone};
 
 /// Fields that changed, with their new values; `None` is a field that went.
@@ -106,7 +105,7 @@ fn push(component: &mut Component, name: &str, value: &str) {
 
 /// DTSTAMP, and LAST-MODIFIED where it stands.
 fn stamp(component: &mut Component, now: Instant) {
-    let Some(value) = value_of_civil(CivilTime(now.0), false, true) else { return };
+    let Some(value) = CalendarTime::from_instant(now).value() else { return };
     for name in ["DTSTAMP", "LAST-MODIFIED"] {
         if name == "DTSTAMP" || component.line(name).is_some() {
             set(component, name, Some(&value.to_string()));
@@ -425,7 +424,7 @@ fn set_completed(component: &mut Component, value: Option<&str>) -> Result<(), F
     };
     let wrong = || FieldError::NotATime { field: "CompletedDateTime".to_owned(), value: value.to_owned() };
     let Some(times::DocumentTime::Moment(instant)) = times::parse(value) else { return Err(wrong()) };
-    let value = value_of_civil(CivilTime(instant.0), false, true).ok_or_else(wrong)?;
+    let value = CalendarTime::from_instant(instant).value().ok_or_else(wrong)?;
     set(component, "COMPLETED", Some(&value.to_string()));
     Ok(())
 }

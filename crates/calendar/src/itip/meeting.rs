@@ -11,7 +11,7 @@ use crate::civil::CivilTime;
 use crate::event::Event;
 use crate::fields::time_line;
 use crate::series::{InstantRange, Series};
-use crate::time::{CalendarTime, Extent, value_of_civil};
+use crate::time::{CalendarTime, Extent};
 use crate::zone::{FoundZones, Instant, Zone, ZoneNames};
 
 /// Parts of one meeting, and lines of each that are compared.
@@ -369,7 +369,7 @@ pub(super) fn set(part: &mut Component, name: &str, value: &str) {
 }
 
 pub(super) fn set_stamp(part: &mut Component, now: Instant) {
-    if let Some(value) = value_of_civil(CivilTime(now.0), false, true) {
+    if let Some(value) = CalendarTime::from_instant(now).value() {
         set(part, "DTSTAMP", &value.to_string());
     }
 }
