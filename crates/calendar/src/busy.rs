@@ -5,9 +5,10 @@ mod availability;
 mod component;
 mod search;
 
-use scrinium_dav_wire::content::{Component, ContentItem};
+use scrinium_dav_wire::content::Component;
 
 use crate::address::comparable;
+use crate::event::component_at;
 use crate::series::{InstantRange, OccurrenceList, Series};
 use crate::zone::{Instant, Zone};
 pub use availability::{Availability, add_availability};
@@ -183,8 +184,5 @@ impl BusyTime {
 }
 
 pub(crate) fn kind_of_item(calendar: &Component, item: usize, addresses: &[String]) -> BusyKind {
-    match calendar.items.get(item) {
-        Some(ContentItem::Component(event)) => BusyKind::of(event, addresses),
-        _ => BusyKind::Free,
-    }
+    component_at(calendar, item).map_or(BusyKind::Free, |event| BusyKind::of(event, addresses))
 }

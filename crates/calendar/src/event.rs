@@ -1,6 +1,6 @@
 //! One component of a calendar, as far as time is concerned: VEVENT, VTODO, VJOURNAL.
 
-use scrinium_dav_wire::content::{Component, ContentLine};
+use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
 use scrinium_dav_wire::value::{DateTime, Duration};
 
 use crate::time::{CalendarTime, Extent, civil_of_value};
@@ -112,6 +112,14 @@ fn extent(
 }
 
 const ONE_DAY: Extent = Extent::Nominal { days: 1, seconds: 0 };
+
+/// The component at a place among the items of a calendar.
+pub(crate) fn component_at(calendar: &Component, item: usize) -> Option<&Component> {
+    match calendar.items.get(item)? {
+        ContentItem::Component(component) => Some(component),
+        ContentItem::Line(_) => None,
+    }
+}
 
 /// SEQUENCE, or 0.
 #[must_use]

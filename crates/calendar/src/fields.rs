@@ -26,12 +26,12 @@ mod people;
 mod times;
 mod write;
 
-use scrinium_dav_wire::content::{Component, ContentItem};
+use scrinium_dav_wire::content::Component;
 use scrinium_dav_wire::value::{Duration, split_values, unescape_text};
 use thiserror::Error;
 
 use crate::address::mailbox;
-use crate::event::{ComponentKind, sequence};
+use crate::event::{ComponentKind, component_at, sequence};
 use crate::series::Series;
 use crate::time::{CalendarTime, TimeKind};
 use crate::zone::{Instant, Zone};
@@ -119,10 +119,7 @@ const TEXTS: [(&str, &str); 3] = [("Subject", "SUMMARY"), ("Location", "LOCATION
 
 /// The component that the document's fields are of: the series itself, or the first of single instances.
 fn main_component<'a>(calendar: &'a Component, series: &Series) -> Option<&'a Component> {
-    match calendar.items.get(main_item(series)?)? {
-        ContentItem::Component(component) => Some(component),
-        ContentItem::Line(_) => None,
-    }
+    component_at(calendar, main_item(series)?)
 }
 
 fn main_item(series: &Series) -> Option<usize> {

@@ -9,6 +9,7 @@ use scrinium_dav_wire::content::{Component, ContentItem, ContentLimits};
 
 use crate::busy::{BusyKind, kind_of_item};
 use crate::civil::DAY_S;
+use crate::event::component_at;
 use crate::series::{InstantRange, Occurrence, OccurrenceList, Series};
 use crate::time::{CalendarTime, instant_of_key};
 use crate::zone::{Instant, Zone};
@@ -130,10 +131,7 @@ pub struct Entry {
 impl Entry {
     fn new(calendar: &Component, occurrence: &Occurrence, addresses: &[String]) -> Self {
         let start = occurrence.start.key();
-        let component = match calendar.items.get(occurrence.item) {
-            Some(ContentItem::Component(component)) => Some(component),
-            _ => None,
-        };
+        let component = component_at(calendar, occurrence.item);
         let class = component.and_then(|component| component.line("CLASS"));
         Self {
             key: EntryKey {

@@ -8,7 +8,7 @@ use scrinium_dav_wire::recurrence::RecurrenceRule;
 use super::set::{InstanceKey, RULES_MAX, RecurrenceSet};
 use super::timeline::Timeline;
 use super::{Series, SeriesNote};
-use crate::event::{ComponentKind, Event, times};
+use crate::event::{ComponentKind, Event, component_at, times};
 use crate::rule::RuleError;
 use crate::zone::{Zone, ZoneNames};
 
@@ -104,13 +104,6 @@ fn components(calendar: &Component) -> impl Iterator<Item = (usize, &Component)>
         ContentItem::Component(component) => Some((item, component)),
         ContentItem::Line(_) => None,
     })
-}
-
-fn component_at(calendar: &Component, item: usize) -> Option<&Component> {
-    match calendar.items.get(item)? {
-        ContentItem::Component(component) => Some(component),
-        ContentItem::Line(_) => None,
-    }
 }
 
 fn read(
