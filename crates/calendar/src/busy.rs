@@ -5,6 +5,8 @@ mod availability;
 mod component;
 mod search;
 
+use std::collections::BTreeMap;
+
 use scrinium_dav_wire::content::Component;
 
 use crate::address::comparable;
@@ -129,13 +131,12 @@ impl BusyTime {
             let OccurrenceList { occurrences, is_cut } =
                 series.occurrences(self.range, floating, OCCURRENCES_MAX);
             self.is_cut |= is_cut;
-            let mut known: Option<(usize, BusyKind)> = None;
+            let mut kinds: BTreeMap<usize, BusyKind> = BTreeMap::new();
             for occurrence in occurrences {
-                let kind = match known {
-                    Some((item, kind)) if item == occurrence.item => kind,
-                    _ => kind_of_item(calendar, occurrence.item, addresses),
-                };
-                known = Some((occurrence.item, kind));
+                let kind = *kinds.entry(occurrence.item).or_insert_with(|| {
+                    let event = component_at(calendar, occurrence.item);
+                    event.map_or(BusyKind::Free, |event| BusyKind::of(event, addresses))
+                });
                 let (start, end) = occurrence.instants(floating);
                 self.add(start, end, kind);
             }
@@ -181,8 +182,4 @@ impl BusyTime {
         }
         merged
     }
-}
-
-pub(crate) fn kind_of_item(calendar: &Component, item: usize, addresses: &[String]) -> BusyKind {
-    component_at(calendar, item).map_or(BusyKind::Free, |event| BusyKind::of(event, addresses))
 }

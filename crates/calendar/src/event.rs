@@ -121,6 +121,11 @@ pub(crate) fn component_at(calendar: &Component, item: usize) -> Option<&Compone
     }
 }
 
+/// Whether CLASS is other than PUBLIC.
+pub(crate) fn is_private(component: &Component) -> bool {
+    component.line("CLASS").is_some_and(|class| !class.value().trim().eq_ignore_ascii_case("PUBLIC"))
+}
+
 /// SEQUENCE, or 0.
 #[must_use]
 pub fn sequence(component: &Component) -> u32 {

@@ -31,7 +31,7 @@ use scrinium_dav_wire::value::{Duration, split_values, unescape_text};
 use thiserror::Error;
 
 use crate::address::mailbox;
-use crate::event::{ComponentKind, component_at, sequence};
+use crate::event::{ComponentKind, component_at, is_private, sequence};
 use crate::series::Series;
 use crate::time::{CalendarTime, TimeKind};
 use crate::zone::{Instant, Zone};
@@ -222,8 +222,7 @@ fn read_flags(component: &Component, owner: &str, fields: &mut FieldList) {
             fields.push(("BookFreeTime", FieldValue::text("1")));
         }
     }
-    let class = component.line("CLASS").map(|line| line.value().trim().to_ascii_uppercase());
-    if class.is_some_and(|class| class != "PUBLIC") {
+    if is_private(component) {
         fields.push(("OrgConfidential", FieldValue::text("1")));
     }
 }

@@ -5,11 +5,13 @@
 //! long ago is missed, and no other one is read. What a series has beyond the window comes from its [`SeriesEntry`], which holds
 //! what says its times; it seeks, so that this costs the same in any year.
 
+use std::collections::BTreeMap;
+
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLimits};
 
-use crate::busy::{BusyKind, kind_of_item};
+use crate::busy::BusyKind;
 use crate::civil::DAY_S;
-use crate::event::component_at;
+use crate::event::{component_at, is_private};
 use crate::series::{InstantRange, Occurrence, OccurrenceList, Series};
 use crate::time::{CalendarTime, instant_of_key};
 use crate::zone::{Instant, Zone};
@@ -128,11 +130,50 @@ pub struct Entry {
     pub item: usize,
 }
 
+/// What all occurrences of a component have in common.
+#[derive(Clone, Copy, Default)]
+struct ComponentFacts {
+    kind: BusyKind,
+    has_alarm: bool,
+    is_private: bool,
+}
+
+impl ComponentFacts {
+    fn of(component: &Component, addresses: &[String]) -> Self {
+        Self {
+            kind: BusyKind::of(component, addresses),
+            has_alarm: component.components().any(|part| part.name() == "VALARM"),
+            is_private: is_private(component),
+        }
+    }
+}
+
+/// Entries of occurrences. Each component is looked at once, however often it occurs.
+struct EntryMaker<'a> {
+    calendar: &'a Component,
+    addresses: &'a [String],
+    known: BTreeMap<usize, ComponentFacts>,
+}
+
+impl<'a> EntryMaker<'a> {
+    fn new(calendar: &'a Component, addresses: &'a [String]) -> Self {
+        Self { calendar, addresses, known: BTreeMap::new() }
+    }
+
+    fn entry(&mut self, occurrence: &Occurrence) -> Entry {
+        let (calendar, addresses) = (self.calendar, self.addresses);
+        let facts = *self.known.entry(occurrence.item).or_insert_with(|| {
+            let component = component_at(calendar, occurrence.item);
+            component.map(|component| ComponentFacts::of(component, addresses)).unwrap_or_default()
+        });
+        Entry::new(occurrence, facts)
+    }
+}
+
 impl Entry {
-    fn new(calendar: &Component, occurrence: &Occurrence, addresses: &[String]) -> Self {
+    fn new(occurrence: &Occurrence, facts: ComponentFacts) -> Self {
         let start = occurrence.start.key();
-        let component = component_at(calendar, occurrence.item);
-        let class = component.and_then(|component| component.line("CLASS"));
+        let ComponentFacts { kind, has_alarm, is_private } = facts;
         Self {
             key: EntryKey {
                 is_floating: occurrence.start.zone().is_none(),
@@ -142,9 +183,9 @@ impl Entry {
             end: occurrence.end_key,
             instance: occurrence.recurrence_id.as_ref().map(CalendarTime::key),
             is_day: occurrence.start.is_day(),
-            kind: kind_of_item(calendar, occurrence.item, addresses),
-            has_alarm: component.is_some_and(|one| one.components().any(|part| part.name() == "VALARM")),
-            is_private: class.is_some_and(|class| !class.value().trim().eq_ignore_ascii_case("PUBLIC")),
+            kind,
+            has_alarm,
+            is_private,
             item: occurrence.item,
         }
     }
@@ -210,7 +251,8 @@ impl IndexParts {
         let all = InstantRange { from: Instant(i64::MIN / 4), to: Instant(i64::MAX / 4) };
         // Floating times count in UTC, where they are their keys.
         let entries = |list: OccurrenceList| -> Vec<Entry> {
-            list.occurrences.iter().map(|occurrence| Entry::new(calendar, occurrence, addresses)).collect()
+            let mut maker = EntryMaker::new(calendar, addresses);
+            list.occurrences.iter().map(|occurrence| maker.entry(occurrence)).collect()
         };
         if !series.is_recurring() {
             let list = series.occurrences(all, &Zone::utc(), ENTRIES_MAX);
@@ -251,6 +293,7 @@ impl SeriesEntry {
             return Vec::new();
         };
         let parts = if self.is_dense { vec![range] } else { beyond(range, window) };
+        let mut maker = EntryMaker::new(&calendar, addresses);
         let mut found = Vec::new();
         for series in Series::read_all(&calendar, floating) {
             for part in &parts {
@@ -260,7 +303,7 @@ impl SeriesEntry {
                         && range.overlaps(one.instants(floating))
                 };
                 let new = list.occurrences.iter().filter(is_new);
-                found.extend(new.map(|occurrence| Entry::new(&calendar, occurrence, addresses)));
+                found.extend(new.map(|occurrence| maker.entry(occurrence)));
             }
         }
         found.truncate(most);

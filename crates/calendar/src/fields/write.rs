@@ -7,7 +7,7 @@ use scrinium_dav_wire::value::{Duration, escape_text, unescape_text};
 use super::people::{AttendeeList, person_line, set_list};
 use super::{FieldError, FieldValue, TEXTS, is_free, main_item, times};
 use crate::address::comparable;
-use crate::event::Event;
+use crate::event::{Event, is_private};
 use crate::series::Series;
 use crate::time::{CalendarTime, TimeKind};
 use crate::zone::{Instant, Zone};
@@ -186,15 +186,11 @@ fn apply_other(component: &mut Component, field: &str, value: Option<&FieldValue
                     .replace("CATEGORIES", line.filter(|_| !categories.is_empty()).into_iter().collect());
             }
         }
-        "OrgConfidential" => {
-            let class = component.line("CLASS").map(|line| line.value().trim().to_ascii_uppercase());
-            let is_private = class.is_some_and(|class| class != "PUBLIC");
-            match (is_set(field, value)?, is_private) {
-                (true, false) => set(component, "CLASS", Some("PRIVATE")),
-                (false, true) => component.remove("CLASS"),
-                (true, true) | (false, false) => {}
-            }
-        }
+        "OrgConfidential" => match (is_set(field, value)?, is_private(component)) {
+            (true, false) => set(component, "CLASS", Some("PRIVATE")),
+            (false, true) => component.remove("CLASS"),
+            (true, true) | (false, false) => {}
+        },
         "BookFreeTime" => set_free(component, is_set(field, value)?),
         "$BusyPriority" => set_free(component, text(field, value)? == Some("2")),
         _ => {}
