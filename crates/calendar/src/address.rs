@@ -1,6 +1,6 @@
 //! Calendar users: `mailto:` addresses as calendars write them, and as people read them.
 
-use scrinium_dav_wire::content::ContentLine;
+use scrinium_dav_wire::content::{Component, ContentLine};
 
 /// An address for comparing: without `mailto:`, percent-decoded, in lower case. What is no mail address stays as it is, in
 /// lower case.
@@ -70,6 +70,42 @@ pub fn parsed_mailbox(text: &str) -> Option<(Option<String>, String)> {
         None => name.to_owned(),
     };
     Some((Some(name).filter(|name| !name.is_empty()), address.to_owned()))
+}
+
+/// The lines of all attendees.
+pub(crate) fn attendees(component: &Component) -> impl Iterator<Item = &ContentLine> {
+    component.lines().filter(|line| line.name() == "ATTENDEE")
+}
+
+/// The same, to be changed.
+pub(crate) fn attendees_mut(component: &mut Component) -> impl Iterator<Item = &mut ContentLine> {
+    component.lines_mut().filter(|line| line.name() == "ATTENDEE")
+}
+
+/// The line of an attendee with one of these addresses ([`comparable`]).
+pub(crate) fn attendee<'a>(
+    component: &'a Component,
+    addresses: &[impl AsRef<str>],
+) -> Option<&'a ContentLine> {
+    attendees(component).find(|line| is_of(line, addresses))
+}
+
+/// The same, to be changed.
+pub(crate) fn attendee_mut<'a>(
+    component: &'a mut Component,
+    addresses: &[impl AsRef<str>],
+) -> Option<&'a mut ContentLine> {
+    attendees_mut(component).find(|line| is_of(line, addresses))
+}
+
+fn is_of(line: &ContentLine, addresses: &[impl AsRef<str>]) -> bool {
+    let address = comparable(line.value());
+    addresses.iter().any(|one| one.as_ref() == address)
+}
+
+/// PARTSTAT in capitals; without one nobody has answered (RFC 5545, section 3.2.12).
+pub(crate) fn answer_of(line: &ContentLine) -> String {
+    line.parameter("PARTSTAT").unwrap_or("NEEDS-ACTION").trim().to_ascii_uppercase()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use scrinium_dav_wire::content::Component;
 
-use crate::address::comparable;
+use crate::address::{answer_of, attendee, comparable};
 use crate::event::component_at;
 use crate::series::{InstantRange, OccurrenceList, Series};
 use crate::zone::{Instant, Zone};
@@ -57,12 +57,7 @@ impl BusyKind {
     pub fn of(event: &Component, addresses: &[String]) -> Self {
         let value = |name: &str| event.line(name).map(|line| line.value().trim().to_ascii_uppercase());
         let (status, transparency) = (value("STATUS"), value("TRANSP"));
-        let own = event
-            .lines()
-            .filter(|line| line.name() == "ATTENDEE")
-            .find(|line| addresses.contains(&comparable(line.value())));
-        let answer =
-            own.map(|line| line.parameter("PARTSTAT").unwrap_or("NEEDS-ACTION").to_ascii_uppercase());
+        let answer = attendee(event, addresses).map(answer_of);
         let is_organizer =
             event.line("ORGANIZER").is_some_and(|line| addresses.contains(&comparable(line.value())));
         let answer = answer.as_deref().filter(|answer| !is_organizer || *answer != "NEEDS-ACTION");

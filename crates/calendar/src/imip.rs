@@ -3,7 +3,7 @@
 use scrinium_dav_wire::content::{Component, ContentLine};
 use scrinium_dav_wire::value::unescape_text;
 
-use crate::address::{comparable, mailbox};
+use crate::address::{attendee, mailbox};
 use crate::civil::CivilTime;
 use crate::event::Event;
 use crate::itip::{Message, Method};
@@ -211,7 +211,7 @@ fn texts(message: &Message, language: Language, zone: &Zone) -> (String, String)
 }
 
 fn answering<'a>(part: Option<&'a Component>, message: &Message) -> Option<&'a ContentLine> {
-    part?.lines().find(|line| line.name() == "ATTENDEE" && comparable(line.value()) == message.from)
+    attendee(part?, &[&message.from])
 }
 
 fn heading(message: &Message, part: Option<&Component>, words: &'static Words) -> String {

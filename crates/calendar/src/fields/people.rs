@@ -4,7 +4,7 @@ use scrinium_dav_wire::Parameter;
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::FieldError;
-use crate::address::{comparable, parsed_mailbox};
+use crate::address::{attendees, comparable, parsed_mailbox};
 
 /// A list of attendees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(super) fn set_list(
     list: AttendeeList,
     mailboxes: &[String],
 ) -> Result<(), FieldError> {
-    let old: Vec<ContentLine> = component.lines().filter(|line| line.name() == "ATTENDEE").cloned().collect();
+    let old: Vec<ContentLine> = attendees(component).cloned().collect();
     let wanted: Vec<(String, &String)> = mailboxes
         .iter()
         .map(|mailbox| {

@@ -3,9 +3,9 @@
 
 use scrinium_dav_wire::content::{Component, ContentLine};
 
-use super::meeting::{Answered, Meeting, answer_of, attendee, attendee_mut, attendees, version};
+use super::meeting::{Answered, Meeting, version};
 use super::{Outcome, Reason, Storing};
-use crate::address::comparable;
+use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 
 pub(super) fn reply(mut old: Meeting, new: &Meeting, sender: &str) -> Result<Outcome, Reason> {
     let mut filed = None;

@@ -3,11 +3,9 @@
 use scrinium_dav_wire::Parameter;
 use scrinium_dav_wire::content::{Component, ContentLine};
 
-use super::meeting::{
-    Instance, Meeting, answer_of, attendee, attendee_mut, is_cancelled, lines_named, set, set_stamp, version,
-};
+use super::meeting::{Instance, Meeting, is_cancelled, lines_named, set, set_stamp, version};
 use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
-use crate::address::comparable;
+use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 use crate::time::CalendarTime;
 use crate::zone::Instant;
 
@@ -219,16 +217,12 @@ pub(super) fn reply(
 
 fn reply_part(part: &Component, person: &Person, now: Instant) -> Option<Component> {
     let mut reply = Component::new(part.name())?;
-    let attendees = part.lines().filter(|line| {
-        line.name() == "ATTENDEE"
-            && (person.addresses.contains(&comparable(line.value()))
-                || line
-                    .parameter("DELEGATED-FROM")
-                    .is_some_and(|from| person.addresses.contains(&comparable(from))))
-    });
+    let is_own = |address: &str| person.addresses.contains(&comparable(address));
+    let own = attendees(part)
+        .filter(|line| is_own(line.value()) || line.parameter("DELEGATED-FROM").is_some_and(is_own));
     part.lines()
         .filter(|line| REPLIED.contains(&line.name()))
-        .chain(attendees)
+        .chain(own)
         .cloned()
         .for_each(|line| reply.push(line));
     for line in reply.lines_mut() {

@@ -2,8 +2,9 @@
 
 use scrinium_dav_wire::content::{Component, ContentLine};
 
-use super::meeting::{Meeting, attendee, set_stamp};
+use super::meeting::{Meeting, set_stamp};
 use super::{Message, Method, Outcome, Person, Reason};
+use crate::address::attendee;
 use crate::zone::Instant;
 
 /// Lines that a proposal may change.
@@ -35,7 +36,7 @@ fn declined(old: &Meeting, new: &Meeting, to: &str, now: Instant) -> Option<Mess
         let mut part = Component::new(known.name())?;
         let lines =
             known.lines().filter(|line| matches!(line.name(), "UID" | "ORGANIZER" | "SEQUENCE" | "SUMMARY"));
-        let own = attendee(known, &[to.to_owned()]);
+        let own = attendee(known, &[to]);
         let id = new.parts.get(instance)?.line("RECURRENCE-ID");
         lines.chain(own).chain(id).cloned().for_each(|line| part.push(line));
         set_stamp(&mut part, now);

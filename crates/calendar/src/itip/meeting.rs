@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
 
 use super::Reason;
-use crate::address::comparable;
+use crate::address::{attendee, attendees, comparable};
 use crate::civil::CivilTime;
 use crate::event::Event;
 use crate::fields::time_line;
@@ -269,7 +269,7 @@ impl Meeting {
 
     /// What somebody is invited to: the series without instances that he is not invited to, or single instances.
     pub(super) fn view(&self, address: &str) -> Vec<Component> {
-        let is_invited = |part: &Component| attendee(part, &[address.to_owned()]).is_some();
+        let is_invited = |part: &Component| attendee(part, &[address]).is_some();
         let master = self.master().filter(|master| is_invited(master));
         let mut parts = Vec::new();
         if let Some(master) = master {
@@ -313,24 +313,6 @@ fn clean(part: &Component) -> Component {
         }
     }
     part
-}
-
-pub(super) fn attendees(part: &Component) -> impl Iterator<Item = &ContentLine> {
-    part.lines().filter(|line| line.name() == "ATTENDEE")
-}
-
-/// The line of somebody with one of these addresses.
-pub(super) fn attendee<'a>(part: &'a Component, addresses: &[String]) -> Option<&'a ContentLine> {
-    attendees(part).find(|line| addresses.contains(&comparable(line.value())))
-}
-
-pub(super) fn attendee_mut<'a>(part: &'a mut Component, addresses: &[String]) -> Option<&'a mut ContentLine> {
-    part.lines_mut().find(|line| line.name() == "ATTENDEE" && addresses.contains(&comparable(line.value())))
-}
-
-/// PARTSTAT in capitals; without one nobody has answered (RFC 5545, section 3.2.12).
-pub(super) fn answer_of(line: &ContentLine) -> String {
-    line.parameter("PARTSTAT").unwrap_or("NEEDS-ACTION").trim().to_ascii_uppercase()
 }
 
 /// An answer in the organizer's copy.

@@ -2,11 +2,9 @@
 
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
 
-use super::meeting::{
-    Instance, Meeting, answer_of, attendee, attendee_mut, attendees, lines_named, set, set_stamp, version,
-};
+use super::meeting::{Instance, Meeting, lines_named, set, set_stamp, version};
 use super::{Message, Method, Outcome, Person, Reason, Storing, attendee as own};
-use crate::address::comparable;
+use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 use crate::zone::Instant;
 
 pub(super) fn request(

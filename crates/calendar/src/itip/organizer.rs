@@ -3,11 +3,10 @@
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::{
-    Answered, Instance, Meeting, answer_of, attendee, essence, is_cancelled, lines_named, set, set_stamp,
-    version,
+    Answered, Instance, Meeting, essence, is_cancelled, lines_named, set, set_stamp, version,
 };
 use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
-use crate::address::comparable;
+use crate::address::{answer_of, attendee, attendees_mut, comparable};
 use crate::zone::Instant;
 
 /// A change of these has to raise SEQUENCE (RFC 5546, section 2.1.4).
@@ -55,7 +54,7 @@ fn prepared(mut new: Meeting, old: Option<&Meeting>, change: Change<'_>, person:
         if version(&part).0 < least {
             set(&mut part, "SEQUENCE", &least.to_string());
         }
-        for line in part.lines_mut().filter(|line| line.name() == "ATTENDEE") {
+        for line in attendees_mut(&mut part) {
             let address = comparable(line.value());
             if person.addresses.contains(&address) {
                 continue;
@@ -133,7 +132,7 @@ fn message(
 }
 
 fn own_line<'a>(meeting: &'a Meeting, to: &str) -> Option<&'a ContentLine> {
-    meeting.parts.values().find_map(|part| attendee(part, &[to.to_owned()]))
+    meeting.parts.values().find_map(|part| attendee(part, &[to]))
 }
 
 fn same(before: &[Component], after: &[Component]) -> bool {
@@ -164,7 +163,7 @@ fn cancelled(before: &[Component], new: Option<&Meeting>) -> Vec<Component> {
 /// The attendees' lines say that they were informed, and no longer that they must be (RFC 6638, section 7.3).
 fn told(mut meeting: Meeting, messages: &[Message]) -> Meeting {
     for part in meeting.parts.values_mut() {
-        for line in part.lines_mut().filter(|line| line.name() == "ATTENDEE") {
+        for line in attendees_mut(part) {
             line.set_parameter("SCHEDULE-FORCE-SEND", None);
             let address = comparable(line.value());
             if messages.iter().any(|message| message.to == address) {

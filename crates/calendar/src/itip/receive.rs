@@ -4,7 +4,7 @@ use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::Meeting;
 use super::{Method, Outcome, Person, Reason, answer, counter, merge, organizer};
-use crate::address::comparable;
+use crate::address::{answer_of, attendee, comparable};
 use crate::zone::Instant;
 
 /// A message as it came.
@@ -134,8 +134,7 @@ fn from_organizer(old: Option<&Meeting>, new: &Meeting, message: &Incoming<'_>) 
         // Who acts for the organizer is believed where the meeting is known to be run so.
         && old.is_none_or(|old| old.organizer_line().is_some_and(acts_for));
     let delegates = |part: &Component| {
-        super::meeting::attendee(part, &[message.sender.to_owned()])
-            .is_some_and(|line| super::meeting::answer_of(line) == "DELEGATED")
+        attendee(part, &[message.sender]).is_some_and(|line| answer_of(line) == "DELEGATED")
     };
     if organizer == message.sender || is_sent_by || (old.is_none() && new.parts.values().any(delegates)) {
         return Ok(());
