@@ -36,19 +36,11 @@ pub(super) struct Meeting {
     slots: Vec<Slot>,
     pub(super) parts: BTreeMap<Instance, Component>,
     pub(super) uid: String,
-    /// What the series gives, which is counted once.
-    given: OnceCell<Option<Given>>,
+    /// The series without instances of their own, which is counted once.
+    series: OnceCell<Option<Series>>,
     /// The calendar without events, for its zones.
     shell: OnceCell<Option<Component>>,
     zones: RefCell<FoundZones>,
-}
-
-/// The series without instances of their own.
-#[derive(Clone, Debug)]
-struct Given {
-    series: Series,
-    start: CalendarTime,
-    extent: Extent,
 }
 
 impl Meeting {
@@ -58,13 +50,13 @@ impl Meeting {
         let uid_of = |part: &Component| part.line("UID").map(|line| line.value().to_owned());
         let first = calendar.components().find(is_part).ok_or(Reason::NothingToSchedule)?;
         let uid = uid_of(first).filter(|uid| !uid.is_empty()).ok_or(Reason::NoUid)?;
-        let start = start_of_series(calendar, floating);
         let mut zones = ZoneNames::new(calendar, floating.clone());
+        let start = start_of_series(calendar, &mut zones);
         let mut meeting = Self {
             slots: Vec::new(),
             parts: BTreeMap::new(),
             uid,
-            given: OnceCell::new(),
+            series: OnceCell::new(),
             shell: OnceCell::new(),
             zones: RefCell::default(),
         };
@@ -105,7 +97,7 @@ impl Meeting {
 
     pub(super) fn put(&mut self, instance: Instance, part: Component) {
         if instance.is_none() {
-            self.given = OnceCell::new();
+            self.series = OnceCell::new();
         }
         if self.parts.insert(instance, part).is_none() {
             self.slots.push(Slot::Part(instance));
@@ -115,7 +107,7 @@ impl Meeting {
     /// Takes parts away.
     pub(super) fn retain(&mut self, is_kept: impl Fn(Instance, &Component) -> bool) {
         self.parts.retain(|instance, part| is_kept(*instance, part));
-        self.given = OnceCell::new();
+        self.series = OnceCell::new();
         let parts = &self.parts;
         self.slots.retain(|slot| !matches!(slot, Slot::Part(instance) if !parts.contains_key(instance)));
     }
@@ -168,7 +160,7 @@ impl Meeting {
         };
         let known: Vec<String> = self.slots.iter().filter_map(name).collect();
         let new = other.slots.iter().filter(|slot| name(slot).is_some_and(|name| !known.contains(&name)));
-        self.given = OnceCell::new();
+        self.series = OnceCell::new();
         self.shell = OnceCell::new();
         self.zones = RefCell::default();
         self.slots.splice(0..0, new.cloned().collect::<Vec<_>>());
@@ -209,22 +201,26 @@ impl Meeting {
 
     /// Whether the rules and dates of the series give an instance.
     pub(super) fn gives(&self, key: i64) -> bool {
-        let Some(Given { series, .. }) = self.given() else { return false };
+        let Some(series) = self.series() else { return false };
         let range = InstantRange { from: Instant(key), to: Instant(key.saturating_add(1)) };
         // Floating times count in UTC, where they are their keys.
         let found = series.occurrences(range, &Zone::utc(), 16).occurrences;
         found.iter().any(|one| one.recurrence_id.as_ref().is_some_and(|id| id.key() == key))
     }
 
-    fn given(&self) -> Option<&Given> {
+    fn series(&self) -> Option<&Series> {
         let read = || {
-            let mut calendar = self.message("PUBLISH", Vec::new())?;
-            let event = Event::read(0, self.master()?, &mut ZoneNames::new(&calendar, Zone::utc()));
+            let mut calendar = self.shell()?.clone();
             calendar.items.push(ContentItem::Component(self.master()?.clone()));
-            let series = Series::read_all(&calendar, &Zone::utc()).pop()?;
-            Some(Given { series, start: event.start?, extent: event.extent })
+            Series::read_all(&calendar, &Zone::utc()).pop()
         };
-        self.given.get_or_init(read).as_ref()
+        self.series.get_or_init(read).as_ref()
+    }
+
+    /// When the series begins, and how long it takes.
+    fn series_time(&self) -> Option<(&CalendarTime, Extent)> {
+        let master = self.series()?.master()?;
+        Some((master.start.as_ref()?, master.extent))
     }
 
     fn shell(&self) -> Option<&Component> {
@@ -240,11 +236,16 @@ impl Meeting {
         Some((start.key(), start.is_day(), event.extent.end_key(&start) - start.key()))
     }
 
+    /// What the series calls its zone.
+    fn tzid(&self) -> Option<&str> {
+        self.master()?.line("DTSTART")?.parameter("TZID")
+    }
+
     /// A part for an instance that the series gives, as it stands there.
     pub(super) fn instance(&self, key: i64) -> Option<Component> {
         let master = self.master()?;
-        let Given { start, extent, .. } = self.given()?;
-        let tzid = master.line("DTSTART").and_then(|line| line.parameter("TZID")).map(str::to_owned);
+        let (start, extent) = self.series_time()?;
+        let tzid = self.tzid();
         let time = start.at_key(key);
         let mut part = master.clone();
         for name in ["RRULE", "RDATE", "EXDATE", "EXRULE"] {
@@ -253,18 +254,17 @@ impl Meeting {
         let end = start.at_key(extent.end_key(&time));
         for (name, time) in [("DTSTART", &time), ("DTEND", &end), ("DUE", &end)] {
             if part.line(name).is_some() {
-                part.replace(name, time_line(name, time, tzid.as_deref()).into_iter().collect());
+                part.replace(name, time_line(name, time, tzid).into_iter().collect());
             }
         }
-        part.push(time_line("RECURRENCE-ID", &time, tzid.as_deref())?);
+        part.push(time_line("RECURRENCE-ID", &time, tzid)?);
         Some(part)
     }
 
     /// A line that excludes an instance, for the series.
-    pub(super) fn exclusion(&self, key: i64) -> Option<ContentLine> {
-        let part = self.instance(key)?;
-        let id = part.line("RECURRENCE-ID")?;
-        ContentLine::new("EXDATE", id.parameters().to_vec(), id.value())
+    fn exclusion(&self, key: i64) -> Option<ContentLine> {
+        let (start, _) = self.series_time()?;
+        time_line("EXDATE", &start.at_key(key), self.tzid())
     }
 
     /// What somebody is invited to: the series without instances that he is not invited to, or single instances.
@@ -286,12 +286,11 @@ impl Meeting {
     }
 }
 
-fn start_of_series(calendar: &Component, floating: &Zone) -> Option<CalendarTime> {
+fn start_of_series(calendar: &Component, zones: &mut ZoneNames<'_>) -> Option<CalendarTime> {
     let master = calendar
         .components()
         .find(|part| matches!(part.name(), "VEVENT" | "VTODO") && part.line("RECURRENCE-ID").is_none())?;
-    let mut zones = ZoneNames::new(calendar, floating.clone());
-    Event::read(0, master, &mut zones).start
+    Event::read(0, master, zones).start
 }
 
 /// However an instance is named, its time is one of the series' kind.
