@@ -211,8 +211,7 @@ pub(super) fn reply(
     if parts.is_empty() {
         return None;
     }
-    let calendar = meeting.message(Method::Reply.name(), parts)?;
-    Some(Message { method: Method::Reply, from: own.to_owned(), to: organizer, calendar })
+    meeting.message(Method::Reply, own, &organizer, parts)
 }
 
 fn reply_part(part: &Component, person: &Person, now: Instant) -> Option<Component> {
@@ -257,8 +256,7 @@ fn delegations(
             }
             part
         });
-        let calendar = meeting.message(Method::Request.name(), parts.collect())?;
-        Some(Message { method: Method::Request, from: own.to_owned(), to, calendar })
+        meeting.message(Method::Request, own, &to, parts.collect())
     };
     delegates.into_iter().filter_map(invite).collect()
 }

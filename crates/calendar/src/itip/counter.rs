@@ -42,8 +42,7 @@ fn declined(old: &Meeting, new: &Meeting, to: &str, now: Instant) -> Option<Mess
         set_stamp(&mut part, now);
         Some(part)
     });
-    let calendar = old.message(Method::DeclineCounter.name(), parts.collect())?;
-    Some(Message { method: Method::DeclineCounter, from: old.organizer()?, to: to.to_owned(), calendar })
+    old.message(Method::DeclineCounter, &old.organizer()?, to, parts.collect())
 }
 
 /// The meeting with the proposed times, for [`super::change`]: all are asked again.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
 
-use super::Reason;
+use super::{Message, Method, Reason};
 use crate::address::{attendee, attendees, comparable};
 use crate::civil::CivilTime;
 use crate::event::Event;
@@ -132,8 +132,20 @@ impl Meeting {
         Some(calendar)
     }
 
+    /// A message with these parts.
+    pub(super) fn message(
+        &self,
+        method: Method,
+        from: &str,
+        to: &str,
+        parts: Vec<Component>,
+    ) -> Option<Message> {
+        let calendar = self.with_method(method, parts)?;
+        Some(Message { method, from: from.to_owned(), to: to.to_owned(), calendar })
+    }
+
     /// A calendar with a method and these parts.
-    pub(super) fn message(&self, method: &str, parts: Vec<Component>) -> Option<Component> {
+    fn with_method(&self, method: Method, parts: Vec<Component>) -> Option<Component> {
         let mut calendar = Component::new("VCALENDAR")?;
         let others = self.slots.iter().filter_map(|slot| match slot {
             Slot::Other(ContentItem::Line(line)) if matches!(line.name(), "METHOD" | "PRODID") => None,
@@ -142,7 +154,8 @@ impl Meeting {
         });
         calendar.items.extend(ContentLine::new("PRODID", Vec::new(), crate::PRODUCT).map(ContentItem::Line));
         calendar.items.extend(others);
-        calendar.replace("METHOD", ContentLine::new("METHOD", Vec::new(), method).into_iter().collect());
+        calendar
+            .replace("METHOD", ContentLine::new("METHOD", Vec::new(), method.name()).into_iter().collect());
         if calendar.line("VERSION").is_none() {
             calendar.replace("VERSION", ContentLine::new("VERSION", Vec::new(), "2.0").into_iter().collect());
         }
@@ -177,13 +190,13 @@ impl Meeting {
 
     /// What stands at an instance: its own part, or what the series gives there.
     pub(super) fn at(&self, instance: Instance) -> Option<Component> {
-        let made = || self.instance(instance?).filter(|_| instance.is_some_and(|key| self.gives(key)));
+        let made = || instance.filter(|key| self.gives(*key)).and_then(|key| self.instance(key));
         self.parts.get(&instance).cloned().or_else(made)
     }
 
     /// ORGANIZER, for comparing.
     pub(super) fn organizer(&self) -> Option<String> {
-        self.parts.values().find_map(|part| part.line("ORGANIZER")).map(|line| comparable(line.value()))
+        self.organizer_line().map(|line| comparable(line.value()))
     }
 
     pub(super) fn organizer_line(&self) -> Option<&ContentLine> {
@@ -224,7 +237,7 @@ impl Meeting {
     }
 
     fn shell(&self) -> Option<&Component> {
-        self.shell.get_or_init(|| self.message("PUBLISH", Vec::new())).as_ref()
+        self.shell.get_or_init(|| self.with_method(Method::Publish, Vec::new())).as_ref()
     }
 
     /// Start and length of a part, for comparing.

@@ -238,6 +238,5 @@ fn refresh(new: &Meeting, added: &Component, own: &str, person: &Person, now: In
     let own_line = attendee(added, &person.addresses);
     lines.chain(own_line).cloned().for_each(|line| part.push(line));
     set_stamp(&mut part, now);
-    let calendar = new.message(Method::Refresh.name(), vec![part])?;
-    Some(Message { method: Method::Refresh, from: own.to_owned(), to: new.organizer()?, calendar })
+    new.message(Method::Refresh, own, &new.organizer()?, vec![part])
 }

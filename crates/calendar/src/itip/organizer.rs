@@ -127,8 +127,7 @@ fn message(
         (false, _) => (Method::Request, after),
     };
     parts.iter_mut().for_each(|part| set_stamp(part, now));
-    let calendar = meeting.message(method.name(), parts)?;
-    Some(Message { method, from: own.to_owned(), to: to.to_owned(), calendar })
+    meeting.message(method, own, to, parts)
 }
 
 fn own_line<'a>(meeting: &'a Meeting, to: &str) -> Option<&'a ContentLine> {
@@ -183,6 +182,5 @@ pub(super) fn again(meeting: &Meeting, own: &str, to: &str, now: Instant) -> Opt
     }
     parts.iter_mut().for_each(|part| set_stamp(part, now));
     let method = if parts.iter().all(is_cancelled) { Method::Cancel } else { Method::Request };
-    let calendar = meeting.message(method.name(), parts)?;
-    Some(Message { method, from: own.to_owned(), to: to.to_owned(), calendar })
+    meeting.message(method, own, to, parts)
 }
