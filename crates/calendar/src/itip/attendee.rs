@@ -3,7 +3,7 @@
 use scrinium_dav_wire::Parameter;
 use scrinium_dav_wire::content::{Component, ContentLine};
 
-use super::meeting::{Instance, Meeting, is_cancelled, lines_named, set, set_stamp, version};
+use super::meeting::{Meeting, is_cancelled, is_server_scheduled, lines_named, set, set_stamp, version};
 use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
 use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 use crate::time::CalendarTime;
@@ -42,10 +42,8 @@ pub struct Answer {
 pub(super) fn answered(stored: &Component, answer: &Answer, person: &Person) -> Result<Component, Reason> {
     let mut meeting = Meeting::read(stored, &person.zone)?;
     let instance = answer.instance.as_ref().map(CalendarTime::key);
-    if let Some(key) = instance
-        && !meeting.parts.contains_key(&instance)
-    {
-        let part = meeting.instance(key).filter(|_| meeting.gives(key)).ok_or(Reason::UnknownInstance)?;
+    if instance.is_some() && !meeting.parts.contains_key(&instance) {
+        let part = meeting.at(instance).ok_or(Reason::UnknownInstance)?;
         meeting.put(instance, part);
     }
     let own_answer = |part: &Component| attendee(part, &person.addresses).map(answer_of);
@@ -98,7 +96,9 @@ pub(super) fn change(
     let own = meeting.parts.values().find_map(|part| attendee(part, &person.addresses));
     let own = own.map(|line| comparable(line.value()));
     let mut messages = Vec::new();
-    if let (Some(own), true) = (&own, change.informs && is_ours(meeting)) {
+    // The organizer's line says who answers.
+    let is_ours = meeting.organizer_line().is_none_or(is_server_scheduled);
+    if let (Some(own), true) = (&own, change.informs && is_ours) {
         let changed = changed_parts(old, new.as_ref(), person);
         messages.extend(reply(meeting, &changed, own, person, now));
         messages.extend(delegations(meeting, &changed, own, person, now));
@@ -108,20 +108,10 @@ pub(super) fn change(
     Ok(Outcome { storing, messages, reason })
 }
 
-/// SCHEDULE-AGENT of the organizer says who answers (RFC 6638, section 7.1).
-fn is_ours(meeting: &Meeting) -> bool {
-    let agent = meeting.organizer_line().and_then(|line| line.parameter("SCHEDULE-AGENT"));
-    agent.is_none_or(|agent| agent.eq_ignore_ascii_case("SERVER"))
-}
-
 /// What an attendee may change: not the organizer's lines, nor SEQUENCE, which stays (RFC 6638, section 3.2.2.1).
 fn permitted(old: &Meeting, mut new: Meeting) -> Result<Meeting, Reason> {
-    let instances: Vec<Instance> = new.parts.keys().copied().collect();
-    for instance in instances {
-        let before = old.at(instance);
-        let (Some(before), Some(part)) = (before, new.parts.get_mut(&instance)) else {
-            return Err(Reason::UnknownInstance);
-        };
+    for (instance, part) in &mut new.parts {
+        let before = old.at(*instance).ok_or(Reason::UnknownInstance)?;
         for name in ORGANIZERS {
             let values = |part| {
                 lines_named(part, &[name]).iter().map(|line| line.value().to_owned()).collect::<Vec<_>>()

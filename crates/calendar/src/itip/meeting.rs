@@ -306,6 +306,11 @@ fn start_of_series(calendar: &Component, zones: &mut ZoneNames<'_>) -> Option<Ca
     Event::read(0, master, zones).start
 }
 
+/// Alarms are each person's own.
+pub(super) fn remove_alarms(part: &mut Component) {
+    part.items.retain(|item| !matches!(item, ContentItem::Component(inner) if inner.name() == "VALARM"));
+}
+
 /// However an instance is named, its time is one of the series' kind.
 fn in_terms_of(start: &CalendarTime, id: &CalendarTime) -> CalendarTime {
     match (start.is_day(), id.is_day()) {
@@ -318,7 +323,7 @@ fn in_terms_of(start: &CalendarTime, id: &CalendarTime) -> CalendarTime {
 /// A part as it is sent: without alarms, and without what is between a client and its server (RFC 6638, section 7).
 fn clean(part: &Component) -> Component {
     let mut part = part.clone();
-    part.items.retain(|item| !matches!(item, ContentItem::Component(inner) if inner.name() == "VALARM"));
+    remove_alarms(&mut part);
     for line in part.lines_mut().filter(|line| matches!(line.name(), "ATTENDEE" | "ORGANIZER")) {
         for name in ["SCHEDULE-AGENT", "SCHEDULE-STATUS", "SCHEDULE-FORCE-SEND", ANSWERED] {
             line.set_parameter(name, None);
@@ -347,6 +352,11 @@ impl Answered {
         let prefix = if self.is_own { OWN } else { "" };
         line.set_parameter(ANSWERED, Some(&format!("{prefix}{}", self.stamp_s)));
     }
+}
+
+/// Whether the server informs the one of this line, and not the client, or nobody (SCHEDULE-AGENT, RFC 6638, section 7.1).
+pub(super) fn is_server_scheduled(line: &ContentLine) -> bool {
+    line.parameter("SCHEDULE-AGENT").is_none_or(|agent| agent.eq_ignore_ascii_case("SERVER"))
 }
 
 /// SEQUENCE and DTSTAMP (RFC 5546, section 2.1.5).

@@ -2,7 +2,7 @@
 
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
 
-use super::meeting::{Instance, Meeting, lines_named, set, set_stamp, version};
+use super::meeting::{Instance, Meeting, lines_named, remove_alarms, set, set_stamp, version};
 use super::{Message, Method, Outcome, Person, Reason, Storing, attendee as own};
 use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 use crate::zone::Instant;
@@ -110,7 +110,7 @@ fn keep_answered_instances(old: &Meeting, merged: &mut Meeting, person: &Person)
 }
 
 fn keep_lines(before: &Component, part: &mut Component) {
-    part.items.retain(|item| !matches!(item, ContentItem::Component(inner) if inner.name() == "VALARM"));
+    remove_alarms(part);
     let alarms = before.components().filter(|inner| inner.name() == "VALARM").cloned();
     part.items.extend(alarms.map(ContentItem::Component));
     for name in ["TRANSP", "X-MOZ-LASTACK", "X-APPLE-TRAVEL-ADVISORY-BEHAVIOR"] {
@@ -186,7 +186,7 @@ fn end(part: &mut Component, by: &Component) {
     let sequence = version(part).0.max(version(by).0);
     set(part, "SEQUENCE", &sequence.to_string());
     set_stamp(part, Instant(version(by).1));
-    part.items.retain(|item| !matches!(item, ContentItem::Component(inner) if inner.name() == "VALARM"));
+    remove_alarms(part);
 }
 
 /// ADD (RFC 5546, section 3.2.4): one more instance. Who misses what it adds to asks for the whole.

@@ -1,12 +1,14 @@
 //! The organizer's changes (RFC 6638, section 3.2.1).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::{
-    Answered, Instance, Meeting, essence, is_cancelled, lines_named, set, set_stamp, version,
+    Answered, Meeting, essence, is_cancelled, is_server_scheduled, lines_named, set, set_stamp, version,
 };
 use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
-use crate::address::{answer_of, attendee, attendees_mut, comparable};
+use crate::address::{answer_of, attendee, attendees, attendees_mut, comparable};
 use crate::zone::Instant;
 
 /// A change of these has to raise SEQUENCE (RFC 5546, section 2.1.4).
@@ -42,19 +44,20 @@ pub(super) fn change(
 /// What came, with SEQUENCE and answers as they must be.
 fn prepared(mut new: Meeting, old: Option<&Meeting>, change: Change<'_>, person: &Person) -> Meeting {
     let Some(old) = old else { return new };
-    let instances: Vec<Instance> = new.parts.keys().copied().collect();
-    for instance in instances {
-        let before = old.parts.get(&instance).cloned().or_else(|| old.instance(instance?));
+    for (instance, part) in &mut new.parts {
+        let before = old.parts.get(instance).cloned().or_else(|| old.instance((*instance)?));
         let Some(before) = before else { continue };
-        let Some(part) = new.parts.get(&instance).cloned() else { continue };
-        let is_weighty = lines_named(&before, &WEIGHTY) != lines_named(&part, &WEIGHTY);
-        let is_moved = lines_named(&before, &TIMES) != lines_named(&part, &TIMES);
-        let mut part = part;
+        let is_weighty = lines_named(&before, &WEIGHTY) != lines_named(part, &WEIGHTY);
+        let is_moved = lines_named(&before, &TIMES) != lines_named(part, &TIMES);
         let least = version(&before).0.saturating_add(u32::from(is_weighty));
-        if version(&part).0 < least {
-            set(&mut part, "SEQUENCE", &least.to_string());
+        if version(part).0 < least {
+            set(part, "SEQUENCE", &least.to_string());
         }
-        for line in attendees_mut(&mut part) {
+        let mut known: BTreeMap<String, &ContentLine> = BTreeMap::new();
+        for line in attendees(&before) {
+            known.entry(comparable(line.value())).or_insert(line);
+        }
+        for line in attendees_mut(part) {
             let address = comparable(line.value());
             if person.addresses.contains(&address) {
                 continue;
@@ -62,11 +65,10 @@ fn prepared(mut new: Meeting, old: Option<&Meeting>, change: Change<'_>, person:
             if is_moved {
                 line.set_parameter("PARTSTAT", Some("NEEDS-ACTION"));
                 line.set_parameter("RSVP", Some("TRUE"));
-            } else if let Some(known) = attendee(&before, &[address]) {
+            } else if let Some(known) = known.get(&address) {
                 keep_answer(line, known, change.keeps_answers);
             }
         }
-        new.parts.insert(instance, part);
     }
     raise_for_dropped(&mut new, old);
     new
@@ -110,11 +112,9 @@ fn message(
     let (before, after) = (view(old), view(new));
     let meeting = new.filter(|_| !after.is_empty()).or(old)?;
     let line = [new, old].into_iter().flatten().find_map(|one| own_line(one, to))?;
-    // The client, or nobody, informs this one (RFC 6638, section 7.1).
-    let is_ours = line.parameter("SCHEDULE-AGENT").is_none_or(|agent| agent.eq_ignore_ascii_case("SERVER"));
     let is_forced =
         line.parameter("SCHEDULE-FORCE-SEND").is_some_and(|what| what.eq_ignore_ascii_case("REQUEST"));
-    if !is_ours {
+    if !is_server_scheduled(line) {
         return None;
     }
     let was_cancelled = !before.is_empty() && before.iter().all(is_cancelled);
@@ -161,11 +161,12 @@ fn cancelled(before: &[Component], new: Option<&Meeting>) -> Vec<Component> {
 
 /// The attendees' lines say that they were informed, and no longer that they must be (RFC 6638, section 7.3).
 fn told(mut meeting: Meeting, messages: &[Message]) -> Meeting {
+    let informed: BTreeSet<&str> = messages.iter().map(|message| message.to.as_str()).collect();
     for part in meeting.parts.values_mut() {
         for line in attendees_mut(part) {
             line.set_parameter("SCHEDULE-FORCE-SEND", None);
             let address = comparable(line.value());
-            if messages.iter().any(|message| message.to == address) {
+            if informed.contains(address.as_str()) {
                 // 1.0: on its way (RFC 6638, section 3.2.9).
                 line.set_parameter("SCHEDULE-STATUS", Some("1.0"));
             }
