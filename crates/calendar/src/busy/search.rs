@@ -1,6 +1,6 @@
 //! Times at which people and rooms are free together.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{BusyKind, BusyPeriod};
 use crate::series::InstantRange;
@@ -70,7 +70,7 @@ impl CommonTimes {
         if question.length_s <= 0 || most == 0 {
             return found;
         }
-        let mut best: BTreeSet<(usize, usize, i64)> = BTreeSet::new();
+        let mut best: BTreeMap<(usize, usize, Instant), FreeSlot> = BTreeMap::new();
         let mut cursors = vec![0_usize; participants.len()];
         let first =
             question.range.from.0.saturating_add(step_s - 1).div_euclid(step_s).saturating_mul(step_s);
@@ -86,22 +86,13 @@ impl CommonTimes {
                 break;
             }
             if let Some(slot) = slot(question, participants, range, &mut cursors) {
-                best.insert((slot.missing.len(), slot.tentative.len(), from));
+                best.insert((slot.missing.len(), slot.tentative.len(), range.from), slot);
                 if best.len() > most {
                     best.pop_last();
                 }
             }
         }
-        let slots = best.into_iter().filter_map(|(_, _, from)| {
-            let range =
-                InstantRange { from: Instant(from), to: Instant(from.saturating_add(question.length_s)) };
-            let mut cursors: Vec<usize> = participants
-                .iter()
-                .map(|one| one.busy.partition_point(|period| period.range.to.0 <= from))
-                .collect();
-            slot(question, participants, range, &mut cursors)
-        });
-        found.slots = slots.collect();
+        found.slots = best.into_values().collect();
         found
     }
 }
