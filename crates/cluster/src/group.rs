@@ -6,7 +6,7 @@ mod look;
 mod read;
 mod report;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 
 use bytes::Bytes;
@@ -144,16 +144,10 @@ struct Call {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Calls {
     made: u64,
-    look: Option<Call>,
-    append: Option<Call>,
-    claim: Option<Call>,
-    beat: Option<Call>,
-    report: Option<Call>,
-    reports: Option<Call>,
-    trim: Option<Call>,
+    under_way: BTreeMap<Kind, Call>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Kind {
     Look,
     Append,
@@ -164,20 +158,14 @@ enum Kind {
     Trim,
 }
 
-const KINDS: [Kind; 7] =
-    [Kind::Look, Kind::Append, Kind::Claim, Kind::Beat, Kind::Report, Kind::Reports, Kind::Trim];
-
 impl Calls {
-    fn slot(&mut self, kind: Kind) -> &mut Option<Call> {
-        match kind {
-            Kind::Look => &mut self.look,
-            Kind::Append => &mut self.append,
-            Kind::Claim => &mut self.claim,
-            Kind::Beat => &mut self.beat,
-            Kind::Report => &mut self.report,
-            Kind::Reports => &mut self.reports,
-            Kind::Trim => &mut self.trim,
-        }
+    fn has(&self, kind: Kind) -> bool {
+        self.under_way.contains_key(&kind)
+    }
+
+    /// Its answer is not looked at any more.
+    fn give_up(&mut self, kind: Kind) {
+        self.under_way.remove(&kind);
     }
 }
 
@@ -329,13 +317,12 @@ impl<R: Rules> Group<R> {
 
     /// All that time and circumstances call for.
     fn advance(&mut self, out: &mut Vec<Output>) {
-        for kind in KINDS {
-            let expired = |call: &Call| self.now_ms >= call.sent_ms.saturating_add(self.timing.call_ms);
-            let expired = self.calls.slot_ref(kind).is_some_and(expired);
-            if expired {
-                *self.calls.slot(kind) = None;
-                self.no_answer(kind, out);
-            }
+        let is_late = |call: &Call| self.now_ms >= call.sent_ms.saturating_add(self.timing.call_ms);
+        let late = self.calls.under_way.iter().filter(|(_, call)| is_late(call));
+        let late: Vec<Kind> = late.map(|(kind, _)| *kind).collect();
+        for kind in late {
+            self.calls.give_up(kind);
+            self.no_answer(kind, out);
         }
         self.expire_reads(out);
         if matches!(self.role, Part::Stopped(_)) {
@@ -348,10 +335,9 @@ impl<R: Rules> Group<R> {
     }
 
     fn answered(&mut self, id: CallId, reply: Result<Reply, NoAnswer>, out: &mut Vec<Output>) {
-        let found =
-            KINDS.into_iter().find(|kind| self.calls.slot_ref(*kind).is_some_and(|call| call.id == id));
-        let Some(kind) = found else { return };
-        let Some(call) = self.calls.slot(kind).take() else { return };
+        let found = self.calls.under_way.iter().find(|(_, call)| call.id == id);
+        let Some(kind) = found.map(|(kind, _)| *kind) else { return };
+        let Some(call) = self.calls.under_way.remove(&kind) else { return };
         if matches!(self.role, Part::Stopped(_)) {
             return;
         }
@@ -395,7 +381,7 @@ impl<R: Rules> Group<R> {
         self.calls.made = self.calls.made.saturating_add(1);
         let id = CallId(self.calls.made);
         let call = Call { id, sent_ms: self.now_ms, seen: self.view.revision, at: self.position };
-        *self.calls.slot(kind) = Some(call);
+        self.calls.under_way.insert(kind, call);
         out.push(Output::Call { call: id, transaction });
     }
 
@@ -425,7 +411,7 @@ impl<R: Rules> Group<R> {
             self.set_role(Part::Follower, out);
             self.view.since_ms = self.now_ms;
             self.view.next_look_ms = self.now_ms;
-            self.calls.beat = None;
+            self.calls.give_up(Kind::Beat);
             let leader = self.other_leader();
             self.refuse_latest(&Refusal::NotLeader { leader }, out);
         }
@@ -506,24 +492,10 @@ impl<R: Rules> Group<R> {
 
     fn settle_refused(&mut self, out: &mut Vec<Output>) {
         let Some(pending) = self.pending.take() else { return };
-        self.calls.append = None;
+        self.calls.give_up(Kind::Append);
         if let (Some(submission), false) = (pending.submission, pending.given_up) {
             let refusal = Refusal::NotLeader { leader: self.other_leader() };
             out.push(Output::Submitted { submission, outcome: Outcome::Refused(refusal) });
-        }
-    }
-}
-
-impl Calls {
-    fn slot_ref(&self, kind: Kind) -> Option<&Call> {
-        match kind {
-            Kind::Look => self.look.as_ref(),
-            Kind::Append => self.append.as_ref(),
-            Kind::Claim => self.claim.as_ref(),
-            Kind::Beat => self.beat.as_ref(),
-            Kind::Report => self.report.as_ref(),
-            Kind::Reports => self.reports.as_ref(),
-            Kind::Trim => self.trim.as_ref(),
         }
     }
 }

@@ -16,8 +16,8 @@ impl<R: Rules> Group<R> {
             && self.is_settled()
             && self.view.to_the_end
             && self.previous.is_some()
-            && self.calls.claim.is_none()
-            && self.calls.look.is_none()
+            && !self.calls.has(Kind::Claim)
+            && !self.calls.has(Kind::Look)
             && self.is_member();
         if !is_able {
             return;

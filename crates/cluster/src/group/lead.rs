@@ -73,7 +73,7 @@ impl<R: Rules> Group<R> {
         self.pend_last_entry();
         let due = self.pending.as_ref().filter(|pending| self.now_ms >= pending.next_try_ms);
         if let Some(pending) = due
-            && self.calls.append.is_none()
+            && !self.calls.has(Kind::Append)
             && matches!(&self.role, Part::Leader(leading) if leading.epoch == pending.epoch)
         {
             let transaction = self.append_of(pending);
@@ -85,7 +85,7 @@ impl<R: Rules> Group<R> {
             self.give_up_pending(out);
         }
         let Part::Leader(leading) = &mut self.role else { return };
-        if leading.resigning.is_none() && self.now_ms >= leading.next_beat_ms && self.calls.beat.is_none() {
+        if leading.resigning.is_none() && self.now_ms >= leading.next_beat_ms && !self.calls.has(Kind::Beat) {
             leading.next_beat_ms = self.now_ms.saturating_add(self.timing.beat_ms);
             leading.beats = leading.beats.saturating_add(1);
             let (epoch, since, count) = (leading.epoch, leading.revision, leading.beats);
@@ -176,7 +176,7 @@ impl<R: Rules> Group<R> {
     pub(super) fn settle_agreed(&mut self, revision: Revision, out: &mut Vec<Output>) {
         let Some(pending) = self.pending.take() else { return };
         // An answer that is still on its way is about this entry, and not about the next one.
-        self.calls.append = None;
+        self.calls.give_up(Kind::Append);
         self.take(&pending.entry, revision);
         match pending.submission.filter(|_| !pending.given_up) {
             Some(submission) => {

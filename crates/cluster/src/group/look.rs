@@ -17,8 +17,8 @@ impl<R: Rules> Group<R> {
         let follows = !matches!(self.role, Part::Leader(_)) && self.now_ms >= self.view.next_look_ms;
         // A leader whose append went wrong looks too.
         let unsettled =
-            self.pending.is_some() && self.now_ms >= self.view.next_look_ms && self.calls.append.is_none();
-        if self.calls.look.is_some() || !(confirms || unsettled || follows && self.is_settled()) {
+            self.pending.is_some() && self.now_ms >= self.view.next_look_ms && !self.calls.has(Kind::Append);
+        if self.calls.has(Kind::Look) || !(confirms || unsettled || follows && self.is_settled()) {
             return;
         }
         self.view.next_look_ms = self.now_ms.saturating_add(self.timing.look_ms);

@@ -45,12 +45,15 @@ impl<R: Rules> Group<R> {
             return;
         }
         self.reports.next_ms = self.now_ms.saturating_add(self.timing.report_ms);
-        if self.calls.report.is_none() {
+        if !self.calls.has(Kind::Report) {
             let value = Report { applied: self.position }.encode();
             let put = Operation::Put { key: self.keys.report(self.me), value };
             self.call(Kind::Report, Transaction { then: vec![put], ..Transaction::default() }, out);
         }
-        if matches!(self.role, Part::Leader(_)) && self.calls.reports.is_none() && self.calls.trim.is_none() {
+        if matches!(self.role, Part::Leader(_))
+            && !self.calls.has(Kind::Reports)
+            && !self.calls.has(Kind::Trim)
+        {
             let range = Operation::Range {
                 from: self.keys.before_reports(),
                 to: self.keys.after_reports(),
