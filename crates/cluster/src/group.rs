@@ -114,7 +114,6 @@ struct Pending {
     submission: Option<SubmissionId>,
     entry: Entry,
     bytes: Bytes,
-    epoch: Epoch,
     epoch_revision: Revision,
     since_ms: u64,
     next_try_ms: u64,
@@ -125,7 +124,6 @@ struct Pending {
 /// A claim whose outcome is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ClaimMade {
-    epoch: Epoch,
     entry: Entry,
     bytes: Bytes,
 }

@@ -70,7 +70,7 @@ impl<R: Rules> Group<R> {
         let bytes = entry.encode();
         let put = |key, value| Operation::Put { key, value };
         let then = vec![put(key, bytes.clone()), put(keys.epoch(), Leadership { epoch, leader }.encode())];
-        Some((ClaimMade { epoch, entry, bytes }, Transaction { compares, then, otherwise: Vec::new() }))
+        Some((ClaimMade { entry, bytes }, Transaction { compares, then, otherwise: Vec::new() }))
     }
 
     pub(super) fn claimed(
@@ -90,7 +90,7 @@ impl<R: Rules> Group<R> {
             return Ok(());
         }
         let entry = claim.entry.clone();
-        let leadership = Leadership { epoch: claim.epoch, leader: self.me };
+        let leadership = Leadership { epoch: entry.epoch(), leader: self.me };
         self.view.leadership = Some((leadership, reply.revision));
         self.view.at = reply.revision;
         self.take(&entry, reply.revision);
@@ -104,18 +104,13 @@ impl<R: Rules> Group<R> {
     pub(super) fn take_up_lead(&mut self, sent_ms: Option<u64>, out: &mut Vec<Output>) {
         let Some(claim) = self.claim.take() else { return };
         let Some((leadership, revision)) = self.view.leadership else { return };
-        if leadership.epoch != claim.epoch || leadership.leader != self.me {
+        let epoch = claim.entry.epoch();
+        if leadership.epoch != epoch || leadership.leader != self.me {
             return;
         }
         let lease_until_ms = sent_ms.map(|sent_ms| sent_ms.saturating_add(self.timing.lease_ms));
-        let leading = Leading {
-            epoch: claim.epoch,
-            revision,
-            lease_until_ms,
-            next_beat_ms: self.now_ms,
-            beats: 0,
-            resigning: None,
-        };
+        let leading =
+            Leading { epoch, revision, lease_until_ms, next_beat_ms: self.now_ms, beats: 0, resigning: None };
         self.set_role(Part::Leader(leading), out);
     }
 }

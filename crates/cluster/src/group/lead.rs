@@ -41,7 +41,6 @@ impl<R: Rules> Group<R> {
             submission,
             bytes: entry.encode(),
             entry,
-            epoch: leading.epoch,
             epoch_revision: leading.revision,
             since_ms: self.now_ms,
             next_try_ms: self.now_ms,
@@ -74,7 +73,7 @@ impl<R: Rules> Group<R> {
         let due = self.pending.as_ref().filter(|pending| self.now_ms >= pending.next_try_ms);
         if let Some(pending) = due
             && !self.calls.has(Kind::Append)
-            && matches!(&self.role, Part::Leader(leading) if leading.epoch == pending.epoch)
+            && matches!(&self.role, Part::Leader(leading) if leading.epoch == pending.entry.epoch())
         {
             let transaction = self.append_of(pending);
             self.call(Kind::Append, transaction, out);

@@ -203,7 +203,8 @@ impl<R: Rules> Group<R> {
     fn settle_by_absence(&mut self, out: &mut Vec<Output>) {
         let epoch = self.leader().map(|leadership| leadership.epoch);
         let is_over = |pending: &super::Pending| {
-            pending.entry.first() == self.position.next() && epoch.is_some_and(|epoch| epoch > pending.epoch)
+            pending.entry.first() == self.position.next()
+                && epoch.is_some_and(|epoch| epoch > pending.entry.epoch())
         };
         if self.pending.as_ref().is_some_and(is_over) {
             self.settle_refused(out);
