@@ -419,9 +419,17 @@ impl<R: Rules> Group<R> {
         self.leader().map(|leadership| leadership.leader).filter(|leader| *leader != self.me)
     }
 
+    /// Who belongs to the group, as far as this member knows.
+    fn members(&self) -> &[Membership] {
+        self.view.members.as_ref().map_or(&[], |(members, _)| members)
+    }
+
+    fn membership(&self, member: MemberId) -> Option<&Membership> {
+        self.members().iter().find(|membership| membership.member == member)
+    }
+
     fn is_member(&self) -> bool {
-        let members = self.view.members.as_ref();
-        members.is_some_and(|(members, _)| members.iter().any(|membership| membership.member == self.me))
+        self.membership(self.me).is_some()
     }
 
     /// All that was handed out is applied.

@@ -37,10 +37,8 @@ impl<R: Rules> Group<R> {
 
     /// How long the leader must have been silent: longer for those with a lower priority, and a bit by chance.
     fn patience_ms(&self, epoch: Epoch) -> u64 {
-        let members = self.view.members.as_ref().map_or(&[][..], |(members, _)| members.as_slice());
-        let mine =
-            members.iter().find(|membership| membership.member == self.me).map_or(0, |found| found.priority);
-        let before = members.iter().filter(|membership| membership.priority > mine).count();
+        let mine = self.membership(self.me).map_or(0, |found| found.priority);
+        let before = self.members().iter().filter(|membership| membership.priority > mine).count();
         let before = u64::try_from(before).unwrap_or(u64::MAX);
         let spread_ms = self.timing.claim_spread_ms;
         let chance_ms = mixed(self.seed ^ epoch.0.rotate_left(32)) % spread_ms.saturating_add(1);

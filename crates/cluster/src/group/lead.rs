@@ -50,14 +50,10 @@ impl<R: Rules> Group<R> {
 
     /// The leader will write this last. Its lease ends before anybody can learn of it.
     pub(super) fn resign(&mut self, last: EntryKind) {
-        if let EntryKind::HandOver(to) = last {
-            let members = self.view.members.as_ref();
-            let is_member = |(members, _): &(Vec<crate::Membership>, Revision)| {
-                members.iter().any(|membership| membership.member == to)
-            };
-            if to == self.me || !members.is_some_and(is_member) {
-                return;
-            }
+        if let EntryKind::HandOver(to) = last
+            && (to == self.me || self.membership(to).is_none())
+        {
+            return;
         }
         if let Part::Leader(leading) = &mut self.role
             && leading.resigning.is_none()
