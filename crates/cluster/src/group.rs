@@ -6,7 +6,7 @@ mod look;
 mod read;
 mod report;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use bytes::Bytes;
@@ -505,6 +505,3 @@ impl<R: Rules> Group<R> {
         }
     }
 }
-
-/// The newest entries, as boundaries between records: what another member's report is compared with.
-type Boundaries = VecDeque<(Sequence, Chain)>;

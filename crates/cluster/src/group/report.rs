@@ -1,10 +1,10 @@
 //! What members say of themselves, and what of the entries is still needed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use scrinium_log::{Chain, Sequence};
 
-use super::{Boundaries, Group, Kind, Part};
+use super::{Group, Kind, Part};
 use crate::value::MOST_MEMBERS;
 use crate::{
     Compare, MemberId, Operation, Output, Reply, Report, Revision, Rules, StopReason, StoredKey, Transaction,
@@ -19,7 +19,8 @@ const FEWEST_PRESENT: usize = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Reports {
-    boundaries: Boundaries,
+    /// The newest entries, as boundaries between records: what another member's report is compared with.
+    boundaries: VecDeque<(Sequence, Chain)>,
     /// When a member's report was changed last, and when that was seen.
     seen: BTreeMap<MemberId, (Revision, u64)>,
     next_ms: u64,
