@@ -12,7 +12,8 @@ use scrinium_log::Sequence;
 use super::{Group, MOST_READS, Part};
 use crate::{Freshness, Output, ReadId, Refusal, Revision, Rules};
 
-/// The readers that wait, and for what. No step goes through all of them.
+/// The readers that wait, and for what. All of them are gone through where the member's role changes, and once in thousands that
+/// have begun; no other step does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Reads {
     pending: BTreeMap<ReadId, PendingRead>,
@@ -156,17 +157,25 @@ impl Reads {
             match self.pending.get(&read) {
                 Some(pending) if pending.until_ms == until_ms && until_ms > now_ms => break,
                 Some(pending) if pending.until_ms == until_ms => {
-                    late.extend(self.pending.remove(&read).map(|pending| (read, pending)));
+                    late.extend(self.remove(read).map(|pending| (read, pending)));
                 }
                 // Answered, and perhaps begun again under the same number.
                 _ => {}
             }
             self.deadlines.pop_front();
         }
-        if !late.is_empty() {
-            self.forget_gone();
-        }
         late
+    }
+
+    /// Takes one out, whatever it waits for.
+    fn remove(&mut self, read: ReadId) -> Option<PendingRead> {
+        let pending = self.pending.remove(&read)?;
+        if let Freshness::Session(wanted) = pending.freshness {
+            self.for_record.remove(&(wanted, read));
+        }
+        self.for_look.remove(&read);
+        self.in_look.remove(&read);
+        Some(pending)
     }
 
     /// Lets go of what is known of readers that wait no more.
