@@ -41,54 +41,54 @@ impl Keys {
     /// Who belongs to the group.
     #[must_use]
     pub fn group(&self) -> Bytes {
-        self.of("group")
+        self.of("group").into()
     }
 
     /// Who leads, and since which claim.
     #[must_use]
     pub fn epoch(&self) -> Bytes {
-        self.of("epoch")
+        self.of("epoch").into()
     }
 
     /// The leader's sign of life.
     #[must_use]
     pub fn beat(&self) -> Bytes {
-        self.of("beat")
+        self.of("beat").into()
     }
 
     /// The entry whose first record has this number. Keys sort as the numbers do.
     #[must_use]
     pub fn entry(&self, first: Sequence) -> Bytes {
-        format!("s/{}/log/{}/{:016x}", self.cluster, self.group, first.0).into()
+        format!("{}/{:016x}", self.of("log"), first.0).into()
     }
 
     /// After the key of every entry.
     #[must_use]
     pub fn after_entries(&self) -> Bytes {
         // '0' follows '/'.
-        format!("s/{}/log/{}0", self.cluster, self.group).into()
+        (self.of("log") + "0").into()
     }
 
     /// What a member says of itself.
     #[must_use]
     pub fn report(&self, member: MemberId) -> Bytes {
-        format!("s/{}/report/{}/{:08x}", self.cluster, self.group, member.0).into()
+        format!("{}/{:08x}", self.of("report"), member.0).into()
     }
 
     /// After the key of every report.
     #[must_use]
     pub fn after_reports(&self) -> Bytes {
-        format!("s/{}/report/{}0", self.cluster, self.group).into()
+        (self.of("report") + "0").into()
     }
 
     /// Before the key of every report.
     #[must_use]
     pub fn before_reports(&self) -> Bytes {
-        format!("s/{}/report/{}/", self.cluster, self.group).into()
+        (self.of("report") + "/").into()
     }
 
-    fn of(&self, what: &str) -> Bytes {
-        format!("s/{}/{what}/{}", self.cluster, self.group).into()
+    fn of(&self, what: &str) -> String {
+        format!("s/{}/{what}/{}", self.cluster, self.group)
     }
 }
 
