@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use scrinium_line_wire::{ClientLine, SaslError, client_line};
+use scrinium_line_wire::{ClientLine, Cursor, SaslError, client_line};
 
 use crate::frame::{Frame, Part};
 
@@ -52,73 +52,59 @@ pub(crate) fn tokens(parts: &[Part]) -> Option<Vec<Token>> {
 }
 
 fn read_line(line: &[u8], found: &mut Vec<Token>) -> Option<()> {
-    let mut rest = line;
-    while let Some((first, after)) = rest.split_first() {
-        match first {
-            b' ' => rest = after,
-            b'(' => {
-                found.push(Token::Open);
-                rest = after;
-            }
-            b')' => {
-                found.push(Token::Close);
-                rest = after;
-            }
-            b'"' => {
-                let (text, after) = quoted(after)?;
-                found.push(Token::Text(text));
-                rest = after;
-            }
-            _ => {
-                let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_/.!".contains(byte);
-                let end = rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len());
-                let (word, after) = rest.split_at(end);
-                // A word ends with a blank or a bracket.
-                if word.is_empty() || after.first().is_some_and(|next| !b" ()".contains(next)) {
-                    return None;
-                }
-                let word = std::str::from_utf8(word).ok()?;
-                found.push(if word.bytes().all(|byte| byte.is_ascii_digit()) {
-                    Token::Number(word.parse().ok()?)
-                } else {
-                    Token::Word(word.to_ascii_uppercase())
-                });
-                rest = after;
-            }
+    let mut cursor = Cursor::new(line);
+    while !cursor.is_empty() {
+        if cursor.take(b' ') {
+            continue;
         }
+        found.push(if cursor.take(b'(') {
+            Token::Open
+        } else if cursor.take(b')') {
+            Token::Close
+        } else if cursor.take(b'"') {
+            Token::Text(quoted(&mut cursor)?)
+        } else {
+            word(&mut cursor)?
+        });
     }
     Some(())
 }
 
-/// The rest of a quoted string, and what stands behind it.
-fn quoted(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+fn word(cursor: &mut Cursor<'_>) -> Option<Token> {
+    let word = cursor.take_while(|byte| byte.is_ascii_alphanumeric() || b"-_/.!".contains(&byte));
+    // A word ends with a blank or a bracket.
+    if word.is_empty() || cursor.peek().is_some_and(|next| !b" ()".contains(&next)) {
+        return None;
+    }
+    let word = std::str::from_utf8(word).ok()?;
+    Some(if word.bytes().all(|byte| byte.is_ascii_digit()) {
+        Token::Number(word.parse().ok()?)
+    } else {
+        Token::Word(word.to_ascii_uppercase())
+    })
+}
+
+/// The rest of a quoted string.
+fn quoted(cursor: &mut Cursor<'_>) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     loop {
-        let (first, after) = rest.split_first()?;
-        rest = after;
-        match first {
-            b'"' => {
-                let is_text = std::str::from_utf8(&text).is_ok_and(|text| !text.contains(['\0', '\r', '\n']));
-                return (is_text && text.len() <= QUOTED_MAX_BYTES).then_some((text, rest));
-            }
-            b'\\' => {
-                let (escaped, after) = rest.split_first()?;
-                if !matches!(escaped, b'"' | b'\\') {
-                    return None;
-                }
-                text.push(*escaped);
-                rest = after;
-            }
-            other => text.push(*other),
+        match cursor.next()? {
+            b'"' => return is_quotable(&text).then_some(text),
+            b'\\' => text.push(cursor.next().filter(|escaped| matches!(escaped, b'"' | b'\\'))?),
+            other => text.push(other),
         }
     }
 }
 
+/// Whether a quoted string can hold it.
+fn is_quotable(text: &[u8]) -> bool {
+    text.len() <= QUOTED_MAX_BYTES
+        && std::str::from_utf8(text).is_ok_and(|text| !text.contains(['\0', '\r', '\n']))
+}
+
 /// Writes a string: quoted where that is possible, a literal otherwise, as a client announces it if `of_client`.
 pub(crate) fn write_string(text: &[u8], of_client: bool, out: &mut Vec<u8>) {
-    let is_plain = text.len() <= QUOTED_MAX_BYTES
-        && std::str::from_utf8(text).is_ok_and(|text| !text.contains(['\0', '\r', '\n']));
-    if is_plain {
+    if is_quotable(text) {
         out.push(b'"');
         for byte in text {
             if matches!(byte, b'"' | b'\\') {
