@@ -278,7 +278,7 @@ fn check_rule(rule: &MoveRule) -> Result<(), SettingsError> {
         check_line(&condition.text, LINE_MAX_CHARACTERS)?;
         match &condition.field {
             // Those that have a name of their own here are read back by it.
-            RuleField::Other(name) if !is_field_name(name) || read::is_named_otherwise(name) => {
+            field @ RuleField::Other(name) if !is_field_name(name) || read::field_of(name) != *field => {
                 return Err(SettingsError::Field(name.clone()));
             }
             _ => {}

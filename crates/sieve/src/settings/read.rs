@@ -4,9 +4,13 @@ use super::{Absence, CalendarDay, Forwarding, MoveRule, RULE, RuleCondition, Rul
 use crate::limits::Limits;
 use crate::syntax::{self, Argument, Command, Test, Text, Value};
 
-/// Fields that are not [`RuleField::Other`].
-pub(super) fn is_named_otherwise(name: &str) -> bool {
-    ["from", "subject"].contains(&name)
+/// What a rule looks at that names this field alone.
+pub(super) fn field_of(name: &str) -> RuleField {
+    match name {
+        "from" => RuleField::Sender,
+        "subject" => RuleField::Subject,
+        other => RuleField::Other(other.to_owned()),
+    }
 }
 
 pub(super) fn settings(script: &str, limits: &Limits) -> Option<Settings> {
@@ -111,9 +115,7 @@ fn condition(test: &Test) -> Option<RuleCondition> {
     let [kind, field, wanted] = test.arguments.as_slice() else { return None };
     let field = match &field.value {
         Value::List(_) => RuleField::Recipients,
-        Value::Text(name) if name.text == "from" => RuleField::Sender,
-        Value::Text(name) if name.text == "subject" => RuleField::Subject,
-        Value::Text(name) => RuleField::Other(name.text.clone()),
+        Value::Text(name) => field_of(&name.text),
         _ => return None,
     };
     let is_whole = matches!(&kind.value, Value::Tag(name) if name == "is");
