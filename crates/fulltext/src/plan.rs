@@ -110,26 +110,12 @@ impl<'r> Planner<'r> {
                 let branches = parts.iter().map(|part| Ok(Branch::new(self.plan(part, boost, depth + 1)?)));
                 Ok(Walker::Or(branches.collect::<Result<_, FullTextError>>()?))
             }
-            Query::Not(part) => {
-                let must_not = vec![self.plan(part, 0.0, depth + 1)?];
-                let must = vec![Walker::All(self.reader.state.next)];
-                Ok(Walker::And(Box::new(AndWalker {
-                    must,
-                    must_not,
-                    should: Vec::new(),
-                    answer: Answer::default(),
-                })))
-            }
+            Query::Not(_) => self.all_of(std::slice::from_ref(query), boost, depth),
             Query::Preferred(part, better) => {
                 let must = vec![self.plan(part, boost, depth + 1)?];
                 let should = better.iter().map(|part| self.plan(part, boost, depth + 1));
                 let should = should.collect::<Result<_, _>>()?;
-                Ok(Walker::And(Box::new(AndWalker {
-                    must,
-                    must_not: Vec::new(),
-                    should,
-                    answer: Answer::default(),
-                })))
+                Ok(Walker::And(Box::new(AndWalker { must, should, ..AndWalker::default() })))
             }
             Query::Boost(part, times) => {
                 let times = if times.is_finite() { times.clamp(0.0, 1000.0) } else { 1.0 };
@@ -139,12 +125,7 @@ impl<'r> Planner<'r> {
     }
 
     fn all_of(&mut self, parts: &[Query], boost: f32, depth: u32) -> Result<Walker<'r>, FullTextError> {
-        let mut and = AndWalker {
-            must: Vec::new(),
-            must_not: Vec::new(),
-            should: Vec::new(),
-            answer: Answer::default(),
-        };
+        let mut and = AndWalker::default();
         for part in parts {
             match part {
                 Query::Not(part) => and.must_not.push(self.plan(part, 0.0, depth + 1)?),
@@ -250,13 +231,7 @@ impl<'r> Planner<'r> {
         if before.is_empty() {
             return Ok(last);
         }
-        let must = vec![self.phrase(field, before, 0, boost)?, last];
-        Ok(Walker::And(Box::new(AndWalker {
-            must,
-            must_not: Vec::new(),
-            should: Vec::new(),
-            answer: Answer::default(),
-        })))
+        Ok(Walker::all_of(vec![self.phrase(field, before, 0, boost)?, last]))
     }
 
     fn pattern(&self, field: FieldId, pattern: &str, boost: f32) -> Result<Walker<'r>, FullTextError> {

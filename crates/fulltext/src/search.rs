@@ -12,7 +12,7 @@ use crate::plan::Planner;
 use crate::query::Query;
 use crate::reader::{Budget, Reader, Readership};
 use crate::term_postings::TermPostings;
-use crate::walker::{AndWalker, Answer, Walker};
+use crate::walker::Walker;
 
 /// Parts of a query.
 pub(crate) const CLAUSES_MAX: u64 = 1024;
@@ -184,7 +184,7 @@ impl Reader {
         let mut planner = Planner { reader: self, budget, clauses_left: CLAUSES_MAX };
         let walker = planner.plan(query, 1.0, 0)?;
         Ok(match planner.readers(readership) {
-            Some(readers) => within(readers, walker),
+            Some(readers) => Walker::all_of(vec![walker, readers]),
             None => walker,
         })
     }
@@ -207,7 +207,10 @@ impl Reader {
                 return Ok(());
             }
             let with_it = match planner.readers(readership) {
-                Some(readers) => self.count(within(readers, Walker::Term(Box::new(term.again()))), budget)?,
+                Some(readers) => {
+                    let term = Walker::Term(Box::new(term.again()));
+                    self.count(Walker::all_of(vec![term, readers]), budget)?
+                }
                 None => term.count()?,
             };
             term.weight *= rarity(with_it, all);
@@ -226,15 +229,6 @@ impl Reader {
         }
         Ok(count)
     }
-}
-
-fn within<'r>(readers: Walker<'r>, walker: Walker<'r>) -> Walker<'r> {
-    Walker::And(Box::new(AndWalker {
-        must: vec![walker, readers],
-        must_not: Vec::new(),
-        should: Vec::new(),
-        answer: Answer::default(),
-    }))
 }
 
 /// The weight of a word that `with_it` of `all` documents have.

@@ -23,6 +23,7 @@ pub(crate) enum Walker<'r> {
 }
 
 /// All of some, none of others; yet others make the score better.
+#[derive(Default)]
 pub(crate) struct AndWalker<'r> {
     pub(crate) must: Vec<Walker<'r>>,
     pub(crate) must_not: Vec<Walker<'r>>,
@@ -73,6 +74,11 @@ pub(crate) struct PhraseWalker<'r> {
 }
 
 impl<'r> Walker<'r> {
+    /// What all of these find.
+    pub(crate) fn all_of(must: Vec<Self>) -> Self {
+        Self::And(Box::new(AndWalker { must, ..AndWalker::default() }))
+    }
+
     /// The first document from `target` on. Targets ascend.
     pub(crate) fn advance(&mut self, target: Address) -> Result<Option<Address>, FullTextError> {
         match self {
@@ -172,6 +178,28 @@ fn advance_any(branches: &mut [Branch<'_>], target: Address) -> Result<Option<Ad
     Ok(least)
 }
 
+/// The first address from `target` on that all parts have; with no parts, `target`.
+fn meeting<P>(
+    parts: &mut [P],
+    target: Address,
+    mut advance: impl FnMut(&mut P, Address) -> Result<Option<Address>, FullTextError>,
+) -> Result<Option<Address>, FullTextError> {
+    let mut at = target;
+    'from_there: loop {
+        for part in &mut *parts {
+            match advance(part, at)? {
+                None => return Ok(None),
+                Some(further) if further > at => {
+                    at = further;
+                    continue 'from_there;
+                }
+                Some(_) => {}
+            }
+        }
+        return Ok(Some(at));
+    }
+}
+
 impl AndWalker<'_> {
     fn advance(&mut self, target: Address) -> Result<Option<Address>, FullTextError> {
         if let Some(found) = self.answer.to(target) {
@@ -182,27 +210,24 @@ impl AndWalker<'_> {
     }
 
     fn find(&mut self, target: Address) -> Result<Option<Address>, FullTextError> {
-        let mut at = target;
-        'from_there: loop {
-            for walker in &mut self.must {
-                match walker.advance(at)? {
-                    None => return Ok(None),
-                    Some(further) if further > at => {
-                        at = further;
-                        continue 'from_there;
-                    }
-                    Some(_) => {}
-                }
+        let mut target = target;
+        while let Some(at) = meeting(&mut self.must, target, Walker::advance)? {
+            if !self.is_excluded(at)? {
+                return Ok(Some(at));
             }
-            for walker in &mut self.must_not {
-                if walker.advance(at)? == Some(at) {
-                    let Some(next) = at.checked_add(1) else { return Ok(None) };
-                    at = next;
-                    continue 'from_there;
-                }
-            }
-            return Ok(Some(at));
+            let Some(next) = at.checked_add(1) else { break };
+            target = next;
         }
+        Ok(None)
+    }
+
+    fn is_excluded(&mut self, at: Address) -> Result<bool, FullTextError> {
+        for walker in &mut self.must_not {
+            if walker.advance(at)? == Some(at) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -216,24 +241,15 @@ impl PhraseWalker<'_> {
     }
 
     fn find(&mut self, target: Address) -> Result<Option<Address>, FullTextError> {
-        let mut at = target;
-        'from_there: loop {
-            for (word, _) in &mut self.words {
-                match word.advance(at)? {
-                    None => return Ok(None),
-                    Some(further) if further > at => {
-                        at = further;
-                        continue 'from_there;
-                    }
-                    Some(_) => {}
-                }
-            }
+        let mut target = target;
+        while let Some(at) = meeting(&mut self.words, target, |(word, _), at| word.advance(at))? {
             if self.fits()? {
                 return Ok(Some(at));
             }
-            let Some(next) = at.checked_add(1) else { return Ok(None) };
-            at = next;
+            let Some(next) = at.checked_add(1) else { break };
+            target = next;
         }
+        Ok(None)
     }
 
     fn fits(&mut self) -> Result<bool, FullTextError> {
