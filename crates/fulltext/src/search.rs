@@ -287,9 +287,8 @@ impl<'r> Documents<'r> {
 
     fn id(&mut self, at: Address) -> Result<&str, FullTextError> {
         let Some(segment) = self.reader.tail_segment(at) else { return self.ids.id(at) };
-        let document = segment.view().documents().nth((at - segment.first) as usize);
-        let document =
-            document.ok_or_else(|| self.reader.keys.damaged("a document of its tail cannot be read"))?;
+        let damaged = || self.reader.keys.damaged("a document of its tail cannot be read");
+        let document = segment.document(at).ok_or_else(damaged)?;
         self.of_tail.clear();
         self.of_tail.push_str(document.id);
         Ok(&self.of_tail)
@@ -297,9 +296,8 @@ impl<'r> Documents<'r> {
 
     fn words(&mut self, at: Address) -> Result<f32, FullTextError> {
         let Some(segment) = self.reader.tail_segment(at) else { return self.lengths.words(at) };
-        let document = segment.view().documents().nth((at - segment.first) as usize);
         #[allow(clippy::cast_precision_loss, reason = "it is rounded elsewhere, too")]
-        let words = document.map_or(0, |document| document.words) as f32;
+        let words = segment.document(at).map_or(0, |document| document.words) as f32;
         Ok(words)
     }
 }
@@ -429,8 +427,8 @@ impl<'r, 's> Ranking<'r, 's> {
             Some(Some(column)) => {
                 let key = match self.reader.tail_segment(at) {
                     Some(segment) => {
-                        let document = segment.view().documents().nth((at - segment.first) as usize);
-                        let columns = document.map(|document| document.columns).unwrap_or_default();
+                        let columns =
+                            segment.document(at).map(|document| document.columns).unwrap_or_default();
                         columns.into_iter().find(|(field, _)| *field == column.field).map(|(_, key)| key)
                     }
                     None => column.chunks.sort_key(at)?,

@@ -43,11 +43,14 @@ impl Segment {
 }
 
 /// Where a segment's parts lie.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SegmentParts {
     pub(crate) documents: u32,
     languages: LanguageSet,
     documents_at: usize,
+    /// Where each document begins, so that one is read without those before it.
+    document_starts: Vec<usize>,
+    documents_end: usize,
     offsets_at: usize,
     entries_at: usize,
 }
@@ -60,13 +63,32 @@ impl SegmentParts {
         let documents = bytes.number()?;
         let languages = LanguageSet(u64::from_le_bytes(bytes.fixed()?));
         let documents_at = place(bytes);
+        // A damaged number of documents may be any, so that no room is made for it.
+        let mut document_starts = Vec::new();
         for _ in 0..documents {
+            document_starts.push(place(bytes));
             skip_document(&mut bytes)?;
         }
+        let documents_end = place(bytes);
         let terms = bytes.size()?;
         let offsets_at = place(bytes);
         bytes.take(terms.checked_mul(4)?)?;
-        Some(Self { documents, languages, documents_at, offsets_at, entries_at: place(bytes) })
+        let entries_at = place(bytes);
+        Some(Self {
+            documents,
+            languages,
+            documents_at,
+            document_starts,
+            documents_end,
+            offsets_at,
+            entries_at,
+        })
+    }
+
+    /// Document number `at` of the segment that they were read from.
+    pub(crate) fn document<'b>(&self, whole: &'b [u8], at: usize) -> Option<DocumentView<'b>> {
+        let start = *self.document_starts.get(at)?;
+        read_document(&mut Bytes(whole.get(start..)?))
     }
 
     /// The parts of the segment that they were read from.
@@ -74,7 +96,7 @@ impl SegmentParts {
         SegmentView {
             documents: self.documents,
             languages: self.languages,
-            of_documents: whole.get(self.documents_at..self.offsets_at).unwrap_or_default(),
+            of_documents: whole.get(self.documents_at..self.documents_end).unwrap_or_default(),
             offsets: whole.get(self.offsets_at..self.entries_at).unwrap_or_default(),
             entries: whole.get(self.entries_at..).unwrap_or_default(),
         }
@@ -86,8 +108,8 @@ impl SegmentParts {
 pub(crate) struct SegmentView<'b> {
     pub(crate) documents: u32,
     pub(crate) languages: LanguageSet,
-    /// And the number of terms behind them.
-    of_documents: &'b [u8],
+    /// The documents as they are stored.
+    pub(crate) of_documents: &'b [u8],
     offsets: &'b [u8],
     entries: &'b [u8],
 }
@@ -112,13 +134,6 @@ impl<'b> SegmentView<'b> {
     pub(crate) fn documents(&self) -> impl Iterator<Item = DocumentView<'b>> + use<'b> {
         let (mut bytes, count) = (Bytes(self.of_documents), self.documents);
         (0..count).map_while(move |_| read_document(&mut bytes))
-    }
-
-    /// The same as they are stored.
-    pub(crate) fn documents_as_stored(&self) -> &'b [u8] {
-        let mut bytes = Bytes(self.of_documents);
-        (0..self.documents).map_while(|_| skip_document(&mut bytes)).for_each(drop);
-        self.of_documents.get(..self.of_documents.len() - bytes.0.len()).unwrap_or_default()
     }
 
     pub(crate) fn terms(&self) -> usize {

@@ -12,7 +12,7 @@ use crate::builder::push_part;
 use crate::chunks::{DeadMarks, add_documents};
 use crate::format::{Address, Keys, POSTINGS, TAIL, TermKind, addresses_from, kind_code, push_number};
 use crate::postings::{Block, BlockWriter};
-use crate::segment::{SegmentParts, SegmentView};
+use crate::segment::{DocumentView, SegmentParts, SegmentView};
 use crate::state::TailEntry;
 
 /// A segment of this number of documents goes into blocks at once, and with it all before it.
@@ -46,6 +46,11 @@ impl TailSegment {
 
     pub(crate) fn view(&self) -> SegmentView<'_> {
         self.parts.view(&self.bytes)
+    }
+
+    /// The document at an address. `None`: it is not in this segment, or is damaged.
+    pub(crate) fn document(&self, address: Address) -> Option<DocumentView<'_>> {
+        self.parts.document(&self.bytes, address.checked_sub(self.first)? as usize)
     }
 }
 
@@ -200,7 +205,7 @@ pub(crate) fn join(keys: Keys, segments: &[TailSegment]) -> Result<Vec<u8>, Full
     let languages = segments.iter().fold(0, |all, segment| all | segment.view().languages.0);
     bytes.extend_from_slice(&languages.to_le_bytes());
     for segment in segments {
-        bytes.extend_from_slice(segment.view().documents_as_stored());
+        bytes.extend_from_slice(segment.view().of_documents);
     }
     let terms = blocks_of(segments, keys)?;
     let (mut offsets, mut entries): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
