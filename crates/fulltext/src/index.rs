@@ -85,13 +85,7 @@ impl FullTextIndex {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn figures(&self) -> Result<Figures, FullTextError> {
-        let state = State::load(&self.store.snapshot(), self.keys, &self.options)?;
-        Ok(Figures {
-            reached: state.reached,
-            documents: state.documents,
-            dead: state.dead,
-            compaction_is_due: state.compaction_is_due(),
-        })
+        Ok(State::load(&self.store.snapshot(), self.keys, &self.options)?.figures())
     }
 
     /// The index in a snapshot, in which its caller reads documents, too.
@@ -145,32 +139,29 @@ pub(crate) fn addresses_of<'i>(
 
 impl Update<'_> {
     fn add<S: AsRef<str>>(&mut self, removed: &[S], segment: &Segment) -> Result<(), FullTextError> {
-        let first = self.state.next.checked_sub(segment.documents);
-        let first = first.ok_or(FullTextError::Exhausted { id: self.keys.id })?;
-        let segment_bytes = u32::try_from(segment.bytes.len()).unwrap_or(u32::MAX);
-        let entry = TailEntry { first, documents: segment.documents, bytes: segment_bytes };
-        let whole = TailSegment::new(first, segment.bytes.clone());
-        let whole = whole.ok_or_else(|| self.keys.damaged("a segment that was just made cannot be read"))?;
-        self.replace(removed, &whole)?;
-        let state = &mut self.state;
-        state.next = first;
-        state.words = state.words.saturating_add(segment.words);
-        state.restricted += u64::from(segment.restricted);
-        state.languages.0 |= whole.view().languages.0;
+        let is_first = self.state.added() == 0;
+        let whole = self.state.admit(self.keys, segment)?;
+        self.replace(removed, &whole, is_first)?;
         if segment.documents > 0 {
-            state.tail.insert(0, entry);
+            let bytes = u32::try_from(segment.bytes.len()).unwrap_or(u32::MAX);
+            let entry = TailEntry { first: whole.first, documents: segment.documents, bytes };
+            self.state.tail.insert(0, entry);
             self.settle_tail(whole)?;
         }
         Ok(())
     }
 
-    /// Marks what goes, and notes the addresses of what comes.
-    fn replace<S: AsRef<str>>(&mut self, removed: &[S], segment: &TailSegment) -> Result<(), FullTextError> {
+    /// Marks what goes, and notes the addresses of what comes. Before the first segment there is nothing that could go.
+    fn replace<S: AsRef<str>>(
+        &mut self,
+        removed: &[S],
+        segment: &TailSegment,
+        is_first: bool,
+    ) -> Result<(), FullTextError> {
         let view = segment.view();
         let ids: Vec<&str> = view.documents().map(|document| document.id).collect();
         let mut seen: HashSet<&str> = HashSet::with_capacity(ids.len());
-        let is_new = self.state.added() == 0;
-        let old = if is_new { vec![None; ids.len()] } else { self.addresses(ids.iter().copied())? };
+        let old = if is_first { vec![None; ids.len()] } else { self.addresses(ids.iter().copied())? };
         for ((address, id), old) in addresses_from(segment.first).zip(&ids).zip(old) {
             self.state.documents += 1;
             if !seen.insert(id) {
@@ -184,7 +175,7 @@ impl Update<'_> {
             self.batch.put(POINTS, &self.keys.address(id), &address.to_be_bytes());
         }
         let removed: Vec<&str> = removed.iter().map(AsRef::as_ref).filter(|id| seen.insert(id)).collect();
-        if is_new {
+        if is_first {
             return Ok(());
         }
         for (old, id) in self.addresses(removed.iter().copied())?.into_iter().zip(&removed) {

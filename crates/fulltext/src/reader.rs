@@ -65,12 +65,7 @@ impl Reader {
     /// What it holds.
     #[must_use]
     pub fn figures(&self) -> Figures {
-        Figures {
-            reached: self.state.reached,
-            documents: self.state.documents,
-            dead: self.state.dead,
-            compaction_is_due: self.state.compaction_is_due(),
-        }
+        self.state.figures()
     }
 
     /// The same with changes that the index has not reached, as [`FullTextIndex::update`](crate::FullTextIndex::update)
@@ -83,32 +78,23 @@ impl Reader {
         removed: &[S],
         segment: &Segment,
     ) -> Result<Self, FullTextError> {
-        let first = self.state.next.checked_sub(segment.documents);
-        let first = first.ok_or(FullTextError::Exhausted { id: self.keys.id })?;
-        let latest = TailSegment::new(first, segment.bytes.clone());
-        let latest =
-            latest.ok_or_else(|| self.keys.damaged("a segment that was just made cannot be read"))?;
-        let ids: Vec<String> = latest.view().documents().map(|document| document.id.to_owned()).collect();
-        let mut seen = BTreeSet::new();
-        for (address, id) in addresses_from(first).zip(&ids) {
-            if !seen.insert(id.as_str()) {
+        let latest = self.state.admit(self.keys, segment)?;
+        let mut gone = BTreeSet::new();
+        for (address, document) in addresses_from(latest.first).zip(latest.view().documents()) {
+            if !gone.insert(document.id) {
                 self.hidden.insert(address);
             }
         }
+        gone.extend(removed.iter().map(AsRef::as_ref));
         // What the changes before these brought is in no record of the store.
         for segment in &self.tail {
             for (address, document) in addresses_from(segment.first).zip(segment.view().documents()) {
-                if seen.contains(document.id) || removed.iter().any(|id| id.as_ref() == document.id) {
+                if gone.contains(document.id) {
                     self.hidden.insert(address);
                 }
             }
         }
-        let gone = ids.iter().map(String::as_str).chain(removed.iter().map(AsRef::as_ref));
-        self.hidden.extend(addresses_of(&self.snapshot, self.keys, gone)?.into_iter().flatten());
-        self.state.next = first;
-        self.state.words = self.state.words.saturating_add(segment.words);
-        self.state.restricted += u64::from(segment.restricted);
-        self.state.languages.0 |= latest.view().languages.0;
+        self.hidden.extend(addresses_of(&self.snapshot, self.keys, gone.into_iter())?.into_iter().flatten());
         self.tail.insert(0, latest);
         Ok(self)
     }

@@ -14,7 +14,8 @@ use crate::builder::push_part;
 use crate::format::{ADDRESSES_END, Address, Bytes, Keys, POINTS, push_number};
 use crate::forms::ANALYSIS_VERSION;
 use crate::language::LanguageSet;
-use crate::{AnalysisOptions, FullTextError};
+use crate::tail::TailSegment;
+use crate::{AnalysisOptions, FullTextError, Segment};
 
 const FORMAT: u8 = 1;
 
@@ -134,6 +135,28 @@ impl State {
             None => bytes.push(0),
         }
         bytes
+    }
+
+    /// Gives a segment its addresses, in front of all others, and counts it in.
+    pub(crate) fn admit(&mut self, keys: Keys, segment: &Segment) -> Result<TailSegment, FullTextError> {
+        let first = self.next.checked_sub(segment.documents);
+        let first = first.ok_or(FullTextError::Exhausted { id: keys.id })?;
+        let whole = TailSegment::new(first, segment.bytes.clone());
+        let whole = whole.ok_or_else(|| keys.damaged("a segment that was just made cannot be read"))?;
+        self.next = first;
+        self.words = self.words.saturating_add(segment.words);
+        self.restricted += u64::from(segment.restricted);
+        self.languages.0 |= whole.view().languages.0;
+        Ok(whole)
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        Figures {
+            reached: self.reached,
+            documents: self.documents,
+            dead: self.dead,
+            compaction_is_due: self.compaction_is_due(),
+        }
     }
 
     /// Documents that were ever added.
