@@ -10,8 +10,7 @@ use std::cmp::Reverse;
 use data_encoding::BASE64URL_NOPAD;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::builder::push_part;
-use crate::format::{Address, Bytes, push_number};
+use crate::format::{Address, Bytes, push_number, push_part};
 
 const VERSION: u8 = 1;
 const LONGEST: usize = 4096;

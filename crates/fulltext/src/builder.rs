@@ -2,7 +2,7 @@
 
 use crate::document::{DocumentText, FieldValue, Readers, SortKey};
 use crate::fold::widened;
-use crate::format::{FieldId, TermKind, kind_code, push_number};
+use crate::format::{FieldId, TermKind, kind_code, push_number, push_part};
 use crate::language::LanguageSet;
 use crate::lexicon::{Lexicon, TermNumber, WordTerms};
 use crate::postings::{BlockWriter, PLACES_MAX, push_places};
@@ -98,7 +98,7 @@ impl SegmentBuilder {
             FieldValue::Text(text) => Some(text),
             _ => None,
         });
-        document.language.or_else(|| self.options.language_of(texts.max_by_key(|text| text.len())?))
+        document.language.or_else(|| self.options.language.of(texts.max_by_key(|text| text.len())?))
     }
 
     fn readers(&mut self, readers: &Readers<'_>) {
@@ -273,11 +273,6 @@ pub(crate) fn push_sort_key(bytes: &mut Vec<u8>, key: &SortKey) {
             push_part(bytes, text);
         }
     }
-}
-
-pub(crate) fn push_part(bytes: &mut Vec<u8>, part: &[u8]) {
-    push_number(bytes, part.len() as u64);
-    bytes.extend_from_slice(part);
 }
 
 /// Packs the tokens of a term into its entry in a segment.

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use scrinium_store::{Batch, Slice, Snapshot};
 
 use crate::FullTextError;
-use crate::builder::{push_part, push_sort_key};
+use crate::builder::push_sort_key;
 use crate::document::SortKey;
-use crate::format::{Address, Bytes, CHUNKS, ChunkKind, FieldId, Keys};
+use crate::format::{Address, Bytes, CHUNKS, ChunkKind, FieldId, Keys, push_part};
 use crate::segment::{DocumentView, read_sort_key};
 
 pub(crate) const CHUNK_DOCUMENTS: usize = 1 << CHUNK_BITS;
@@ -35,7 +35,7 @@ pub(crate) fn chunk_end(chunk: u32) -> Option<Address> {
     chunk.checked_add(1)?.checked_mul(1 << CHUNK_BITS)
 }
 
-fn bit(bits: &[u8], place: usize) -> bool {
+pub(crate) fn bit(bits: &[u8], place: usize) -> bool {
     bits.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1)
 }
 

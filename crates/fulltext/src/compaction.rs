@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use scrinium_store::{Batch, Direction, KeyRange, Snapshot};
 
-use crate::chunks::{DeadMarks, ids_record, read_ids};
+use crate::chunks::{DeadMarks, bit, ids_record, read_ids};
 use crate::format::{ADDRESS_BYTES, Address, CHUNKS, ChunkKind, Keys, POINTS, POSTINGS, TermKind, kind_code};
 use crate::postings::{BLOCK_BYTES, BLOCK_DOCUMENTS_MAX, Block};
 use crate::state::State;
@@ -161,10 +161,9 @@ fn forget_ids(snapshot: &Snapshot, keys: Keys, batch: &mut Batch) -> Result<(), 
         let key = keys.chunk(ChunkKind::Ids, number);
         let Some(value) = snapshot.get(CHUNKS, &key)? else { continue };
         let ids = read_ids(&value).ok_or_else(|| keys.damaged("a chunk of ids cannot be read"))?;
-        let is_dead =
-            |place: u16| bits.get(usize::from(place / 8)).is_some_and(|byte| byte >> (place % 8) & 1 == 1);
+        let is_alive = |place: u16| !bit(&bits, usize::from(place));
         let living: Vec<(u16, &str)> =
-            ids.iter().filter(|(place, _)| !is_dead(**place)).map(|(place, id)| (*place, *id)).collect();
+            ids.iter().filter(|(place, _)| is_alive(**place)).map(|(place, id)| (*place, *id)).collect();
         if living.is_empty() {
             batch.delete(CHUNKS, &key);
             batch.delete(CHUNKS, &keys.chunk(ChunkKind::Lengths, number));

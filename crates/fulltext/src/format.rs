@@ -162,6 +162,13 @@ impl Keys {
         key
     }
 
+    /// Behind the keys of a term's blocks.
+    pub(crate) fn term_end(self, term: &[u8]) -> Vec<u8> {
+        let mut key = self.term_beginning(term);
+        key.push(1);
+        key
+    }
+
     /// The beginning of the keys of all terms that begin so.
     pub(crate) fn term_beginning(self, term: &[u8]) -> Vec<u8> {
         let mut key = self.begin(b'p', term.len() + 1 + ADDRESS_BYTES);
@@ -231,6 +238,12 @@ pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
         number >>= 7;
     }
     bytes.push(u8::try_from(number).unwrap_or_default());
+}
+
+/// Adds bytes with their number before them.
+pub(crate) fn push_part(bytes: &mut Vec<u8>, part: &[u8]) {
+    push_number(bytes, part.len() as u64);
+    bytes.extend_from_slice(part);
 }
 
 /// Reads what was written; every step answers `None` where the bytes say nothing.

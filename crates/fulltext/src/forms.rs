@@ -37,15 +37,6 @@ impl Default for AnalysisOptions {
 }
 
 impl AnalysisOptions {
-    /// The language of a text.
-    pub(crate) fn language_of(&self, text: &str) -> Option<Language> {
-        match self.language {
-            LanguageChoice::Detected { otherwise } => Language::detect(text).or(otherwise),
-            LanguageChoice::Fixed(language) => Some(language),
-            LanguageChoice::None => None,
-        }
-    }
-
     /// A number for what the options make of text.
     pub(crate) fn code(&self) -> u8 {
         match self.language {

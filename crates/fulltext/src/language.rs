@@ -3,6 +3,8 @@
 use frostem::Algorithm;
 use whatlang::Lang;
 
+use crate::words::cut;
+
 /// How much of a text tells its language.
 const SAMPLE_BYTES: usize = 400;
 
@@ -104,7 +106,7 @@ impl Language {
     /// The language that a text is written in, if it is long and plain enough to tell.
     #[must_use]
     pub fn detect(text: &str) -> Option<Self> {
-        let found = whatlang::detect(beginning(text))?;
+        let found = whatlang::detect(cut(text, SAMPLE_BYTES))?;
         let row = TABLE.iter().find(|row| row.3 == found.lang())?;
         found.is_reliable().then_some(row.0)
     }
@@ -116,14 +118,6 @@ impl Language {
     pub(crate) fn algorithm(self) -> Algorithm {
         TABLE.get(usize::from(self.number())).map_or(Algorithm::English, |row| row.2)
     }
-}
-
-fn beginning(text: &str) -> &str {
-    let mut end = text.len().min(SAMPLE_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 /// Which language a document's words are stemmed in, where it does not say so itself.
@@ -138,6 +132,17 @@ pub enum LanguageChoice {
     Fixed(Language),
     /// Words are not stemmed.
     None,
+}
+
+impl LanguageChoice {
+    /// The language of a text.
+    pub(crate) fn of(self, text: &str) -> Option<Language> {
+        match self {
+            Self::Detected { otherwise } => Language::detect(text).or(otherwise),
+            Self::Fixed(language) => Some(language),
+            Self::None => None,
+        }
+    }
 }
 
 /// A set of languages, one bit each.

@@ -63,9 +63,7 @@ impl TermScan<'_> {
                 is_accepted = accept(content(term));
             } else if !is_accepted {
                 // A term of several blocks is passed as a whole.
-                let mut end = keys.term_beginning(term);
-                end.push(1);
-                past = Some(end);
+                past = Some(keys.term_end(term));
             }
             if is_accepted {
                 block.read(value, last).ok_or_else(damaged)?;

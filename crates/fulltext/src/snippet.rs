@@ -56,12 +56,7 @@ struct TextWord {
 #[must_use]
 pub fn snippet(text: &str, query: &Query, options: SnippetOptions) -> Vec<Fragment> {
     let text = crate::words::cut(text, BYTES_MAX);
-    let language = match options.language {
-        LanguageChoice::Detected { otherwise } => Language::detect(text).or(otherwise),
-        LanguageChoice::Fixed(language) => Some(language),
-        LanguageChoice::None => None,
-    };
-    let stemmer = language.map(|language| Stemmer::new(language.algorithm()));
+    let stemmer = options.language.of(text).map(|language| Stemmer::new(language.algorithm()));
     let mut terms = Terms::default();
     terms.gather(query, stemmer.as_ref(), 0);
     let words = terms.words_of(text, stemmer.as_ref());

@@ -10,8 +10,7 @@
 
 use scrinium_store::Snapshot;
 
-use crate::builder::push_part;
-use crate::format::{ADDRESSES_END, Address, Bytes, Keys, POINTS, push_number};
+use crate::format::{ADDRESSES_END, Address, Bytes, Keys, POINTS, push_number, push_part};
 use crate::forms::ANALYSIS_VERSION;
 use crate::language::LanguageSet;
 use crate::tail::TailSegment;

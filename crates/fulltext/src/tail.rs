@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use scrinium_store::{Batch, Snapshot};
 
 use crate::FullTextError;
-use crate::builder::push_part;
 use crate::chunks::{DeadMarks, add_documents};
-use crate::format::{Address, Keys, POSTINGS, TAIL, TermKind, addresses_from, kind_code, push_number};
+use crate::format::{
+    Address, Keys, POSTINGS, TAIL, TermKind, addresses_from, kind_code, push_number, push_part,
+};
 use crate::postings::{Block, BlockWriter};
 use crate::segment::{DocumentView, SegmentParts, SegmentView};
 use crate::state::TailEntry;
@@ -118,21 +119,19 @@ impl Gatherer {
         }
     }
 
-    /// Adds a block, hands each that is full to `put`; how many documents were dead.
+    /// Adds a block, and hands each that is full to `put`.
     pub(crate) fn add(
         &mut self,
         (last, value): (Address, &[u8]),
         keys: Keys,
         dead: &mut DeadMarks<'_>,
         put: &mut dyn FnMut(Address, &[u8]),
-    ) -> Result<u32, FullTextError> {
+    ) -> Result<(), FullTextError> {
         let damaged = || keys.damaged("a block of postings cannot be read");
         self.block.read(value, last).ok_or_else(damaged)?;
-        let mut gone = 0;
         for at in 0..self.block.addresses.len() {
             let address = self.block.addresses.get(at).copied().unwrap_or_default();
             if dead.is_dead(address)? {
-                gone += 1;
                 continue;
             }
             let frequency = if self.details.0 { self.block.frequency(at).ok_or_else(damaged)? } else { 1 };
@@ -143,7 +142,7 @@ impl Gatherer {
                 self.finish(put);
             }
         }
-        Ok(gone)
+        Ok(())
     }
 
     /// Hands out what is left.

@@ -89,10 +89,7 @@ impl<'r> TermPostings<'r> {
         let is_first = self.cursor.is_none();
         if is_first {
             self.key = keys.term(&self.term);
-            let mut to = self.key.clone();
-            if let Some(end) = to.last_mut() {
-                *end = 1;
-            }
+            let to = keys.term_end(&self.term);
             let range = KeyRange::new(&self.key, &to);
             self.cursor = Some(self.reader.snapshot.cursor(POSTINGS, range, Direction::Forward));
         }
@@ -150,11 +147,7 @@ impl<'r> TermPostings<'r> {
                 sum += u64::from(Block::count(block).ok_or_else(damaged)?);
             }
         }
-        let from = keys.term(&self.term);
-        let mut to = from.clone();
-        if let Some(end) = to.last_mut() {
-            *end = 1;
-        }
+        let (from, to) = (keys.term(&self.term), keys.term_end(&self.term));
         let mut cursor = self.reader.snapshot.cursor(POSTINGS, KeyRange::new(&from, &to), Direction::Forward);
         while let Some((_, block)) = cursor.next()? {
             sum += u64::from(Block::count(block).ok_or_else(damaged)?);
