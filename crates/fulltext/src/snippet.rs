@@ -1,5 +1,7 @@
 //! The place in a text that shows why it was found.
 
+use std::collections::HashMap;
+
 use frostem::Stemmer;
 
 use crate::fold::{folded, lower_into};
@@ -37,12 +39,13 @@ pub struct Fragment {
     pub is_match: bool,
 }
 
-/// The words of a query.
+/// The words of a query, each with its number.
 #[derive(Default)]
 struct Terms {
-    written: Vec<String>,
-    stems: Vec<String>,
-    beginnings: Vec<String>,
+    written: HashMap<String, usize>,
+    stems: HashMap<String, usize>,
+    beginnings: Vec<(String, usize)>,
+    count: usize,
 }
 
 struct TextWord {
@@ -60,7 +63,7 @@ pub fn snippet(text: &str, query: &Query, options: SnippetOptions) -> Vec<Fragme
     let mut terms = Terms::default();
     terms.gather(query, stemmer.as_ref(), 0);
     let words = terms.words_of(text, stemmer.as_ref());
-    let (from, to) = best_window(&words, options.words_max.max(1));
+    let (from, to) = best_window(&words, terms.count, options.words_max.max(1));
     fragments(text, words.get(from..to).unwrap_or_default())
 }
 
@@ -80,14 +83,22 @@ impl Terms {
             Query::Word { text, .. } => {
                 for word in words(text) {
                     let written = folded(word);
-                    self.stems.push(stem(stemmer, word, &written).unwrap_or_else(|| written.clone()));
-                    self.written.push(written);
+                    let stem = stem(stemmer, word, &written).unwrap_or_else(|| written.clone());
+                    let number = self.number(written);
+                    self.stems.entry(stem).or_insert(number);
                 }
             }
             Query::Phrase { text, .. } | Query::Similar { text, .. } | Query::Exact { text, .. } => {
-                self.written.extend(words(text).into_iter().map(folded));
+                for word in words(text) {
+                    self.number(folded(word));
+                }
             }
-            Query::Prefix { text, .. } => self.beginnings.extend(words(text).into_iter().map(folded)),
+            Query::Prefix { text, .. } => {
+                for word in words(text) {
+                    self.beginnings.push((folded(word), self.count));
+                    self.count += 1;
+                }
+            }
             Query::And(parts) | Query::Or(parts) => {
                 parts.iter().for_each(|part| self.gather(part, stemmer, depth + 1));
             }
@@ -114,14 +125,19 @@ impl Terms {
         found
     }
 
+    /// The number of a word of the query.
+    fn number(&mut self, written: String) -> usize {
+        let number = *self.written.entry(written).or_insert(self.count);
+        self.count += usize::from(number == self.count);
+        number
+    }
+
+    /// The number of the word of the query that a word of the text is.
     fn number_of(&self, written: &str, stem: Option<&str>) -> Option<usize> {
-        let of_written = self.written.iter().position(|word| word == written);
-        let of_stem = || self.stems.iter().position(|word| word == stem.unwrap_or(written));
+        let whole = self.written.get(written).or_else(|| self.stems.get(stem.unwrap_or(written)));
         let of_beginning =
-            || self.beginnings.iter().position(|beginning| written.starts_with(beginning.as_str()));
-        of_written
-            .or_else(of_stem)
-            .or_else(|| of_beginning().map(|number| number + self.written.len() + self.stems.len()))
+            || self.beginnings.iter().find(|(beginning, _)| written.starts_with(beginning.as_str()));
+        whole.copied().or_else(|| of_beginning().map(|(_, number)| *number))
     }
 }
 
@@ -136,10 +152,9 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// The window with most different words that were looked for; of these, the first.
-fn best_window(words: &[TextWord], most: usize) -> (usize, usize) {
-    let numbers = words.iter().filter_map(|word| word.of_query).max().map_or(0, |number| number + 1);
-    let mut counts = vec![0_usize; numbers];
+/// The window with most different words of the `of_query` that were looked for; of these, the first.
+fn best_window(words: &[TextWord], of_query: usize, most: usize) -> (usize, usize) {
+    let mut counts = vec![0_usize; of_query];
     let (mut different, mut best) = (0, (0, 0));
     for (at, word) in words.iter().enumerate() {
         if let Some(count) = word.of_query.and_then(|number| counts.get_mut(number)) {
@@ -210,5 +225,7 @@ mod tests {
         assert_eq!(shown(text, &Query::word("b", "nothing"), 3), "One two three");
         assert_eq!(shown("", &query, 3), "");
         assert_eq!(shown("東京都庁", &Query::word("b", "京都"), 9), "東[京都]庁");
+        let query = Query::Or(vec![Query::phrase("b", "one two"), Query::word("b", "run")]);
+        assert_eq!(shown("One three four. Running one.", &query, 2), "[Running] [one]");
     }
 }
