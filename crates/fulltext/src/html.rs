@@ -4,7 +4,7 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, State, Tokenizer};
 
 /// What is in words for a search: text, descriptions of pictures, titles; without scripts and styles. Linear in the length of
-/// the HTML, and no longer than it.
+/// the HTML, and at most three times as long: a NUL in an attribute becomes a replacement character.
 #[must_use]
 pub fn text_of_html(html: &str) -> String {
     let mut words = HtmlWords::default();

@@ -12,6 +12,7 @@ fuzz_target!(|input: (u8, &str)| {
     let (number, text) = input;
     let language = Language::all().nth(usize::from(number) % 31);
     let html = text_of_html(text);
+    assert!(html.len() <= 3 * text.len());
     let flowed = text_of_flowed(text, number % 2 == 0);
     let mut builder = SegmentBuilder::default();
     let fields = vec![
