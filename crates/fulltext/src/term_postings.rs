@@ -137,7 +137,7 @@ impl<'r> TermPostings<'r> {
         self.block.places(self.at, places).ok_or_else(|| keys.damaged("places cannot be read"))
     }
 
-    /// How many documents have the term, dead ones among them.
+    /// How many documents have the term, dead ones among them. A block that is looked at for it costs as much as a document.
     pub(crate) fn count(&self) -> Result<u64, FullTextError> {
         let keys = self.reader.keys;
         let damaged = || keys.damaged("a block of postings cannot be read");
@@ -150,6 +150,7 @@ impl<'r> TermPostings<'r> {
         let (from, to) = (keys.term(&self.term), keys.term_end(&self.term));
         let mut cursor = self.reader.snapshot.cursor(POSTINGS, KeyRange::new(&from, &to), Direction::Forward);
         while let Some((_, block)) = cursor.next()? {
+            self.budget.take_postings(1)?;
             sum += u64::from(Block::count(block).ok_or_else(damaged)?);
         }
         Ok(sum)
