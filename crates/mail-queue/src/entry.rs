@@ -188,7 +188,13 @@ impl QueueEntry {
         if self.is_dead() { Queue::Dead } else { Queue::Done }
     }
 
-    fn has_waiting(&self) -> bool {
+    /// The recipient of a place.
+    #[must_use]
+    pub fn recipient(&self, place: u32) -> Option<&Recipient> {
+        self.recipients.get(usize::try_from(place).ok()?)
+    }
+
+    pub(crate) fn has_waiting(&self) -> bool {
         self.recipients.iter().any(|recipient| recipient.state == RecipientState::Waiting)
     }
 

@@ -294,8 +294,7 @@ impl QueueEntry {
         let mut transactions = Vec::new();
         let mut shared = Vec::new();
         for place in waiting {
-            let address = usize::try_from(place).ok().and_then(|place| self.recipients.get(place));
-            let own = match (self.envelope.verp, sender, address) {
+            let own = match (self.envelope.verp, sender, self.recipient(place)) {
                 (true, Some(sender), Some(recipient)) => verp_encode(sender, &recipient.address),
                 _ => None,
             };

@@ -297,13 +297,12 @@ impl QueueEntry {
         Ok(())
     }
 
-    fn recipient(&mut self, place: u32) -> Option<&mut Recipient> {
+    fn recipient_mut(&mut self, place: u32) -> Option<&mut Recipient> {
         self.recipients.get_mut(usize::try_from(place).ok()?)
     }
 
     fn knows(&self, places: &[u32]) -> Result<(), RebuildError> {
-        let is_known = |place: &u32| usize::try_from(*place).is_ok_and(|place| place < self.recipients.len());
-        let all = places.iter().all(is_known);
+        let all = places.iter().all(|place| self.recipient(*place).is_some());
         if all { Ok(()) } else { Err(RebuildError::NoSuchRecipient(self.id.clone())) }
     }
 
@@ -319,7 +318,7 @@ impl QueueEntry {
             };
             for place in recipients {
                 // An end is final: what comes later does not change it.
-                let waiting = self.recipient(*place);
+                let waiting = self.recipient_mut(*place);
                 if let Some(recipient) =
                     waiting.filter(|recipient| recipient.state == RecipientState::Waiting)
                 {
@@ -335,7 +334,7 @@ impl QueueEntry {
     fn mark_noticed(&mut self, kind: NoticeKind, places: &[u32]) -> Result<(), RebuildError> {
         self.knows(places)?;
         for place in places {
-            let Some(recipient) = self.recipient(*place) else { continue };
+            let Some(recipient) = self.recipient_mut(*place) else { continue };
             match kind {
                 NoticeKind::Delay => recipient.delay_noticed = true,
                 _ => recipient.end_noticed = true,
@@ -375,8 +374,7 @@ impl QueueEntry {
     }
 
     fn note_end(&mut self, at_ms: u64) {
-        let is_over = self.recipients.iter().all(|recipient| recipient.state != RecipientState::Waiting);
-        if is_over && self.ended_ms.is_none() {
+        if !self.has_waiting() && self.ended_ms.is_none() {
             self.ended_ms = Some(at_ms);
         }
     }

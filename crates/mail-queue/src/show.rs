@@ -81,8 +81,7 @@ pub fn by_destination<'a>(
 
 /// The outcome that keeps an entry waiting.
 fn waiting_outcome(entry: &QueueEntry) -> Option<&Outcome> {
-    let place = usize::try_from(*entry.waiting().first()?).ok()?;
-    entry.recipients.get(place)?.outcome.as_ref()
+    entry.recipient(*entry.waiting().first()?)?.outcome.as_ref()
 }
 
 /// Why, in words, with the server's answer.
@@ -200,8 +199,7 @@ impl Selection {
                 Some(sender) => sender.to_string().eq_ignore_ascii_case(address),
             },
             Self::Recipient(address) => entry.waiting().into_iter().any(|place| {
-                let recipient = usize::try_from(place).ok().and_then(|place| entry.recipients.get(place));
-                recipient.is_some_and(|recipient| recipient.address.to_string().eq_ignore_ascii_case(address))
+                entry.recipient(place).is_some_and(|recipient| recipient.address.to_string().eq_ignore_ascii_case(address))
             }),
         }
     }
@@ -245,8 +243,7 @@ pub fn trace<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<TraceLine
 fn traced(change: &Change, entry: Option<&QueueEntry>) -> Vec<String> {
     let named = |places: &[u32]| {
         let name = |place: &u32| {
-            let recipient = entry.zip(usize::try_from(*place).ok());
-            let recipient = recipient.and_then(|(entry, place)| entry.recipients.get(place));
+            let recipient = entry.and_then(|entry| entry.recipient(*place));
             recipient.map_or_else(|| format!("recipient {place}"), |recipient| recipient.address.to_string())
         };
         match places {

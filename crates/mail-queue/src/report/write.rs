@@ -125,9 +125,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn recipients(&self) -> impl Iterator<Item = &Recipient> {
-        let at =
-            |place: &u32| usize::try_from(*place).ok().and_then(|place| self.entry.recipients.get(place));
-        self.plan.recipients.iter().filter_map(at)
+        self.plan.recipients.iter().filter_map(|place| self.entry.recipient(*place))
     }
 
     /// What comes back of the message: all of a small one that failed, else its headers (RFC 3461, section 4.3: RET is
