@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::due::{DueRow, Lane, SenderLane};
 use crate::encoded;
-use crate::message::{Destination, Envelope, ID_MAX_BYTES, Priority, TEXT_MAX_BYTES, is_false};
+use crate::message::{Destination, Envelope, Priority, is_false, is_id, is_text};
 use crate::notice::NoticePlan;
 use crate::outcome::{Cause, Ending, Outcome};
 use crate::policy::QueuePolicy;
@@ -404,10 +404,8 @@ impl QueueEntry {
 
     /// Whether its texts and numbers are within their limits.
     pub(crate) fn is_valid(&self) -> bool {
-        let is_text = |text: &str| text.len() <= TEXT_MAX_BYTES && !text.chars().any(char::is_control);
         let is_optional = |text: &Option<String>| text.as_deref().is_none_or(is_text);
         let is_name = |text: &str| !text.is_empty() && is_text(text);
-        let is_id = |text: &str| is_name(text) && text.len() <= ID_MAX_BYTES;
         let envelope = &self.envelope;
         let texts = [&envelope.envelope_id, &envelope.message_id, &envelope.submitter];
         let has_outcomes = |recipient: &Recipient| recipient.outcome.as_ref().is_none_or(Outcome::is_valid);

@@ -18,7 +18,7 @@ pub const ID_MAX_BYTES: usize = 240;
 pub const MESSAGE_RECIPIENTS_MAX: usize = 50_000;
 
 /// Texts of an envelope: a Message-ID, a person's name, a transport, a host.
-pub(crate) const TEXT_MAX_BYTES: usize = 1_000;
+const TEXT_MAX_BYTES: usize = 1_000;
 
 /// In which language a sender reads notices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -137,6 +137,16 @@ impl Envelope {
             (None, None) => "<>".to_owned(),
         }
     }
+}
+
+/// Whether a text of a record is within its limits.
+pub(crate) fn is_text(text: &str) -> bool {
+    text.len() <= TEXT_MAX_BYTES && !text.chars().any(char::is_control)
+}
+
+/// Whether an id of a record is.
+pub(crate) fn is_id(id: &str) -> bool {
+    !id.is_empty() && id.len() <= ID_MAX_BYTES && is_text(id)
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::entry::{AttemptMark, HoldMark, QueueEntry, Recipient, RecipientState};
-use crate::message::{ID_MAX_BYTES, TEXT_MAX_BYTES};
+use crate::message::{is_id, is_text};
 use crate::notice::NoticeKind;
 use crate::outcome::{Cause, Ending, Outcome};
 
@@ -181,8 +181,6 @@ impl Record {
     }
 
     fn is_valid(&self) -> bool {
-        let is_text = |text: &String| text.len() <= TEXT_MAX_BYTES && !text.chars().any(char::is_control);
-        let is_id = |id: &String| !id.is_empty() && id.len() <= ID_MAX_BYTES;
         is_id(&self.entry)
             && match &self.change {
                 Change::Queued(entry) => entry.is_valid() && entry.id == self.entry,

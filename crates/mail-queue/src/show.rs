@@ -199,7 +199,9 @@ impl Selection {
                 Some(sender) => sender.to_string().eq_ignore_ascii_case(address),
             },
             Self::Recipient(address) => entry.waiting().into_iter().any(|place| {
-                entry.recipient(place).is_some_and(|recipient| recipient.address.to_string().eq_ignore_ascii_case(address))
+                entry
+                    .recipient(place)
+                    .is_some_and(|recipient| recipient.address.to_string().eq_ignore_ascii_case(address))
             }),
         }
     }
