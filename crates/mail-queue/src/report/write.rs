@@ -79,13 +79,11 @@ pub fn write_report(
     part(&mut source, &boundary, writer.status_type(), body.as_bytes());
     part(&mut source, &boundary, returned.content_type, returned.bytes);
     source.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
-    let utf8 = writer.is_global && !is_ascii_alone(&sender, &writer, original.bytes);
+    // A notice needs no SMTPUTF8 if neither its own headers do nor those in a part that only SMTPUTF8 may carry (RFC 6533,
+    // section 4).
+    let is_ascii = sender.is_ascii() && body.is_ascii() && headers_of(original.bytes).is_ascii();
+    let utf8 = writer.is_global && !is_ascii;
     Some(Notice { id: plan.id.clone(), recipient: sender, source, utf8, eight_bit })
-}
-
-/// A notice needs no SMTPUTF8 if neither its own headers do nor those in a part that only SMTPUTF8 may carry (RFC 6533, section 4).
-fn is_ascii_alone(sender: &Mailbox, writer: &Writer<'_>, original: &[u8]) -> bool {
-    sender.is_ascii() && writer.fields().is_ascii() && headers_of(original).is_ascii()
 }
 
 fn part(source: &mut Vec<u8>, boundary: &str, content_type: &str, body: &[u8]) {
