@@ -163,10 +163,7 @@ impl MxLookup {
                 name: self.name.clone(),
                 reason: clean_text(&reason),
             }),
-            // The implicit MX: only where there is no record at all.
-            MxAnswer::NoRecords => {
-                self.sort(vec![Exchanger { name: self.name.clone(), preference: 0 }], own, random)
-            }
+            MxAnswer::NoRecords => self.records(Vec::new(), own, random),
             MxAnswer::Records(records) => self.records(records, own, random),
         }
     }
@@ -175,6 +172,7 @@ impl MxLookup {
         let hosts =
             |record: MxRecord| Exchanger { name: host_name(&record.exchange), preference: record.preference };
         let all: Vec<Exchanger> = records.into_iter().map(hosts).collect();
+        // The implicit MX: only where there is no record at all.
         if all.is_empty() {
             return self.sort(vec![Exchanger { name: self.name.clone(), preference: 0 }], own, random);
         }

@@ -19,6 +19,15 @@ pub use rewrite::{REWRITE_RULES_MAX, RewriteError, RewriteTable};
 pub use rules::{RELAY_PORT, RULES_MAX, Refusal, RelayHost, Transport, TransportError, TransportTable};
 pub use targets::{AddressAnswer, AddressOrder, Target, TargetOptions, literal_target, targets};
 
+/// A longer side of a rule is refused.
+const RULE_MAX_BYTES: usize = 512;
+
+/// Whether a text may be a side of a rule.
+pub(crate) fn is_rule_text(text: &str) -> bool {
+    let is_odd = |character: char| character.is_control() || character == ' ';
+    !text.is_empty() && text.len() <= RULE_MAX_BYTES && !text.chars().any(is_odd)
+}
+
 /// A pattern with at most one `*`, over ASCII letters of either case. Gives what the star stands for.
 pub(crate) fn matched<'a>(pattern: &str, text: &'a str) -> Option<&'a str> {
     let Some((before, after)) = pattern.split_once('*') else {

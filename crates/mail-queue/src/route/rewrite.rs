@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use scrinium_smtp_wire::{Domain, Mailbox};
 use thiserror::Error;
 
-use super::matched;
+use super::{is_rule_text, matched};
 use crate::message::domain_name;
 use crate::outcome::clean_text;
 
@@ -61,12 +61,9 @@ impl RewriteTable {
     /// [`RewriteError::TooMany`] and [`RewriteError::Rule`]
     pub fn add(&mut self, from: &str, to: &str) -> Result<(), RewriteError> {
         let stars = |text: &str| text.matches('*').count();
-        let is_text = |text: &str| {
-            !text.is_empty() && text.len() <= 512 && !text.chars().any(|c| c.is_control() || c == ' ')
-        };
         let (from, to) = (from.to_lowercase(), to.to_owned());
-        let is_rule = is_text(&from)
-            && is_text(&to)
+        let is_rule = is_rule_text(&from)
+            && is_rule_text(&to)
             && stars(&from) <= 1
             && stars(&to) <= stars(&from)
             && (!from.contains('@') || to.contains('@'))

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use scrinium_smtp_wire::{EnhancedCode, Mailbox};
 use thiserror::Error;
 
-use super::matched;
 use super::protection::{Login, TlsRule};
+use super::{is_rule_text, matched};
 use crate::message::{Destination, domain_name};
 use crate::outcome::{Cause, Ending, Outcome, clean_text};
 
@@ -128,19 +128,17 @@ impl TransportTable {
     pub fn add(&mut self, pattern: &str, transport: Transport) -> Result<(), TransportError> {
         let pattern = pattern.to_lowercase();
         let stars = pattern.matches('*').count();
-        let is_text = !pattern.is_empty()
-            && pattern.len() <= 512
-            && !pattern.chars().any(|character| character.is_control() || character == ' ');
-        if !is_text || stars > 1 {
+        if !is_rule_text(&pattern) || stars > 1 {
             return Err(TransportError::Pattern(clean_text(&pattern)));
         }
-        let is_full =
-            self.exact.len() + self.patterns.len() >= RULES_MAX || self.patterns.len() >= PATTERNS_MAX;
-        if is_full && (stars == 1 || self.exact.len() + self.patterns.len() >= RULES_MAX) {
+        let count = self.exact.len() + self.patterns.len();
+        if count >= RULES_MAX || (stars == 1 && self.patterns.len() >= PATTERNS_MAX) {
             return Err(TransportError::TooMany);
         }
-        let is_twice =
-            self.exact.contains_key(&pattern) || self.patterns.iter().any(|(other, _)| *other == pattern);
+        let is_twice = match stars {
+            1 => self.patterns.iter().any(|(other, _)| *other == pattern),
+            _ => self.exact.contains_key(&pattern),
+        };
         if is_twice {
             return Err(TransportError::Twice(pattern));
         }
