@@ -148,6 +148,8 @@ struct DestinationState {
     probe_granted: bool,
     /// It stands among those that wait until there are fewer probes.
     awaits_probe: bool,
+    /// When it was used, as it stands among those that may be forgotten.
+    used_ms: u64,
 }
 
 #[derive(Debug, Default)]
@@ -198,7 +200,6 @@ pub struct Scheduler {
     cursor: Option<(u64, SenderLane)>,
     /// When destinations were used, for those that are forgotten.
     used: BTreeSet<(u64, Arc<Destination>)>,
-    used_at: HashMap<Arc<Destination>, u64>,
 }
 
 impl Scheduler {
@@ -225,7 +226,6 @@ impl Scheduler {
             leaving: Vec::new(),
             cursor: None,
             used: BTreeSet::new(),
-            used_at: HashMap::new(),
         }
     }
 
@@ -467,8 +467,10 @@ impl Scheduler {
     pub fn reopen(&mut self, destination: &Destination, now_ms: u64) {
         let Some((key, _)) = self.destinations.get_key_value(destination) else { return };
         let key = Arc::clone(key);
-        self.closed.retain(|(_, closed)| *closed != key);
         if let Some(state) = self.destinations.get_mut(&key) {
+            if let Some(until_ms) = state.concurrency.closed_until_ms() {
+                self.closed.remove(&(until_ms, Arc::clone(&key)));
+            }
             state.concurrency.open(now_ms);
         }
         self.grant(&key);

@@ -123,6 +123,7 @@ impl Scheduler {
                 blocked: false,
                 probe_granted: false,
                 awaits_probe: false,
+                used_ms: now_ms,
             });
         state.loaded += entries.len();
         state.lanes += usize::from(!self.lanes.contains_key(lane));
@@ -163,9 +164,9 @@ impl Scheduler {
     }
 
     pub(super) fn touch(&mut self, destination: &Arc<Destination>, now_ms: u64) {
-        if let Some(before) = self.used_at.insert(Arc::clone(destination), now_ms) {
-            self.used.remove(&(before, Arc::clone(destination)));
-        }
+        let Some(state) = self.destinations.get_mut(destination) else { return };
+        let before_ms = std::mem::replace(&mut state.used_ms, now_ms);
+        self.used.remove(&(before_ms, Arc::clone(destination)));
         self.used.insert((now_ms, Arc::clone(destination)));
     }
 
@@ -175,17 +176,15 @@ impl Scheduler {
         while self.destinations.len() > self.options.destinations && looked_at < self.options.refill_senders {
             looked_at += 1;
             let Some((used_ms, destination)) = self.used.pop_first() else { return };
-            let is_busy = self
-                .destinations
-                .get(&destination)
-                .is_some_and(|state| state.open + state.granted > 0 || state.loaded > 0 || state.blocked);
-            if is_busy {
+            let is_busy = |state: &&mut DestinationState| {
+                state.open + state.granted > 0 || state.loaded > 0 || state.blocked
+            };
+            if let Some(state) = self.destinations.get_mut(&destination).filter(is_busy) {
                 // Behind those that were used at the same time.
-                self.used_at.insert(Arc::clone(&destination), used_ms + 1);
+                state.used_ms = used_ms + 1;
                 self.used.insert((used_ms + 1, destination));
                 continue;
             }
-            self.used_at.remove(&destination);
             if let Some(state) = self.destinations.remove(&destination)
                 && let Some(until_ms) = state.concurrency.closed_until_ms()
             {
