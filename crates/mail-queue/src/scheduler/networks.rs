@@ -1,6 +1,6 @@
 //! Connections to each network: many domains have their mail with one host.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ impl From<IpAddr> for Network {
 struct NetworkUse {
     open: usize,
     waiting: VecDeque<Arc<Destination>>,
+    /// The same, to be looked up: thousands of domains may have their mail with one host.
+    waits: HashSet<Arc<Destination>>,
 }
 
 #[derive(Debug)]
@@ -43,7 +45,7 @@ impl Networks {
         let is_free = used.open < self.most;
         if is_free {
             used.open += 1;
-        } else if !used.waiting.contains(destination) {
+        } else if used.waits.insert(Arc::clone(destination)) {
             used.waiting.push_back(Arc::clone(destination));
         }
         is_free
@@ -54,6 +56,9 @@ impl Networks {
         let used = self.networks.get_mut(&network)?;
         used.open = used.open.saturating_sub(1);
         let next = used.waiting.pop_front();
+        if let Some(next) = &next {
+            used.waits.remove(next);
+        }
         if used.open == 0 && used.waiting.is_empty() {
             self.networks.remove(&network);
         }
