@@ -50,6 +50,17 @@ async fn a_folder_that_cannot_be_written_is_told_before_anything_is_sent() {
     assert!(said(&experiment).contains("/proc/report"), "{}", said(&experiment));
 }
 
+/// A calibration lost a step because a server on a busy machine refused one login of its preparation.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_busy_while_users_are_prepared_is_asked_again() {
+    let server = FakeServer::start(Faults { busy: 3, ..Faults::default() }).await;
+    let folder = tempfile::tempdir().unwrap();
+    let output = output(load(folder.path(), &server.url(), "1s", &["--password", "secret"])).await;
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(server.count("directory"), 4, "{said}");
+}
+
 /// A limit of the length of files stands for a disk that is full when the run is over.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_full_disk_does_not_take_is_shown() {

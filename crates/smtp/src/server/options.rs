@@ -1,6 +1,6 @@
 //! What a server's session needs to know when it begins.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use scrinium_credentials::sasl::{ChannelBindings, SaslMechanism};
 use scrinium_smtp_wire::BareEnds;
@@ -165,12 +165,6 @@ pub struct Peer {
     pub address: Option<IpAddr>,
     /// The name that the address has in the DNS, once somebody has looked.
     pub name: Option<String>,
-}
-
-impl From<SocketAddr> for Peer {
-    fn from(address: SocketAddr) -> Self {
-        Self { address: Some(address.ip().to_canonical()), name: None }
-    }
 }
 
 /// What is known of a connection with TLS.

@@ -32,6 +32,8 @@ pub struct Faults {
     pub failing_reads: Option<(u64, u16)>,
     /// Every nth reading of a document answers with another body than was written.
     pub wrong_bodies: Option<u64>,
+    /// It is too busy for the first registrations of people, as many of them.
+    pub busy: u64,
     /// Every nth change of a document of the same database meets one that has been changed by someone else.
     pub conflicts: Option<u64>,
     /// No answer ever comes to the deletion of a document.
@@ -73,6 +75,7 @@ struct Database {
 #[derive(Default)]
 struct State {
     databases: BTreeMap<String, Database>,
+    refused: u64,
     reads: u64,
     deliveries: u64,
     log: Vec<String>,
@@ -400,6 +403,14 @@ impl State {
         body: Value,
         faults: &Faults,
     ) -> Answer {
+        if *method == Method::PUT && name == "directory" && self.refused < faults.busy {
+            self.refused += 1;
+            return error(
+                429,
+                "too_many_requests",
+                "Too many logins are being checked; try again in a moment.",
+            );
+        }
         let Some(database) = self.databases.get_mut(name) else {
             return error(404, "not_found", "Database does not exist.");
         };
