@@ -55,11 +55,14 @@ pub(crate) fn run(
     shown?;
     stopped?;
     terminal.say(&format!(
-        "\nThe report: {}\nThe server again: {} serve --data-dir {}   (administrator: see {})",
+        "\nThe report: {}\nThe server again: {} serve --data-dir {}\nThen its console: http://127.0.0.1:5984/_utils/   \
+         ({}: see {}; or {} with the password {PEOPLE_PASSWORD})",
         folder.join("report/report.html").display(),
         std::env::args().next().unwrap_or_else(|| "scrinium".to_owned()),
         folder.join("data").display(),
+        credentials.name,
         folder.join("data").join(crate::credentials::FILE_NAME).display(),
+        name(1),
     ));
     Ok(())
 }
