@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::crew::Plan;
-use crate::driver::{Driver, Failure, FailureKind, Filling, Person, Prepared};
+use crate::driver::{Driver, Failure, Filling, Person, Prepared};
 use crate::error::LabError;
 use crate::progress::Progress;
 
