@@ -3,15 +3,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use scrinium_credentials::sasl::{
-    ChannelBindings, Claim, ClaimedProof, Ending, ExchangeError, SaslMechanism, ServerExchange, Step,
+    ChannelBindings, Claim, ClaimedProof, Ending, ExchangeError, SaslMechanism, ScramAccount, ServerExchange,
+    Step,
 };
 use scrinium_credentials::token::{TokenError, VerifiedToken};
-use scrinium_credentials::{Candidate, Proof, Protection};
+use scrinium_credentials::{Candidate, Proof, Protection, Protocol};
 use thiserror::Error;
 
-use crate::{Approach, Login, LoginError, Logins};
+use crate::{Approach, Login, LoginError, Logins, Person};
 
 /// A token that is being verified.
 pub type TokenVerification<'a> = Pin<Box<dyn Future<Output = Result<VerifiedToken, TokenError>> + Send + 'a>>;
@@ -104,6 +106,81 @@ impl Logins {
         SaslLogin { logins: self, tokens, approach, exchange: ServerExchange::begin(mechanism, bindings) }
     }
 
+    /// What SCRAM needs of a prepared name, for a protocol that goes through the exchange itself: something also where nobody has
+    /// that name.
+    #[must_use]
+    pub fn scram_account(&self, name: &str, protocol: Protocol) -> ScramAccount {
+        let credentials = self.credentials();
+        let person = credentials.person(name);
+        let candidate = person.as_ref().map(|person| Candidate {
+            id: &person.id,
+            names: &[],
+            credentials: &person.credentials,
+            standing: person.account,
+        });
+        let now_ms = credentials.clock().now_ms();
+        credentials.gate().scram_account(name, candidate.as_ref(), protocol, now_ms)
+    }
+
+    /// The person of what a client has claimed in an exchange. `tokens` knows the providers, if there are any. Waiting holds no
+    /// thread.
+    ///
+    /// # Errors
+    /// [`LoginError`]
+    pub async fn prove_claim(
+        &self,
+        claim: &Claim,
+        tokens: Option<&dyn TokenVerifier>,
+        approach: &Approach,
+    ) -> Result<Login, LoginError> {
+        let (name, act_as) = (claim.name.as_deref(), claim.act_as.as_deref());
+        match (&claim.proof, name) {
+            (ClaimedProof::Password(password), Some(name)) => {
+                let recalled = match act_as {
+                    None => self.recall(name, password, approach),
+                    Some(_) => None,
+                };
+                match recalled {
+                    Some(login) => Ok(login),
+                    None => self.prove(name, act_as, Proof::Password(password), approach).await,
+                }
+            }
+            (ClaimedProof::Scram(proof), Some(name)) => {
+                self.prove(name, act_as, Proof::Scram(proof), approach).await
+            }
+            (ClaimedProof::Token(token), name) => {
+                let Some(tokens) = tokens else { return Err(LoginError::Refused) };
+                match tokens.verify(token).await {
+                    Ok(token) => self.with_token(&token, name, approach).await,
+                    Err(error) => {
+                        tracing::info!(address = %approach.address, %error, "a token was refused");
+                        Err(LoginError::Refused)
+                    }
+                }
+            }
+            (_, None) => Err(LoginError::Refused),
+        }
+    }
+
+    /// The person of a log-in as they are now, for a connection that lasts: `None` once they have another password or other roles,
+    /// may not use the protocol any more, or the app password that let them in does not hold.
+    #[must_use]
+    pub fn still_in(&self, login: &Login, protocol: Protocol) -> Option<Arc<Person>> {
+        let credentials = self.credentials();
+        let person = credentials.records().person(&login.person.id)?;
+        let now_ms = credentials.clock().now_ms();
+        let account = &person.account;
+        let may_come = !account.is_disabled
+            && account.expires_ms.is_none_or(|end_ms| now_ms < end_ms)
+            && account.protocols.has(protocol)
+            && person.standing() == login.person.standing();
+        let holds = login.app_password.as_deref().is_none_or(|id| {
+            let stored = person.credentials.app_password(id);
+            stored.is_some_and(|stored| stored.is_valid(now_ms) && stored.is_for(protocol, now_ms))
+        });
+        (may_come && holds).then_some(person)
+    }
+
     /// The person of a token that was verified. `name` is who the client says that it is, if it has said so.
     ///
     /// # Errors
@@ -145,7 +222,7 @@ impl SaslLogin<'_> {
         match step {
             Ok(Step::Challenge(challenge)) => SaslReply::Challenge(challenge),
             Ok(Step::Claim(claim)) => {
-                let login = self.prove(&claim).await;
+                let login = self.logins.prove_claim(&claim, self.tokens, &self.approach).await;
                 self.end(login)
             }
             // It asks for the account of a name once.
@@ -155,48 +232,8 @@ impl SaslLogin<'_> {
     }
 
     fn give_account(&mut self, name: &str) -> Result<Step, ExchangeError> {
-        let credentials = self.logins.credentials();
-        let person = credentials.person(name);
-        let candidate = person.as_ref().map(|person| Candidate {
-            id: &person.id,
-            names: &[],
-            credentials: &person.credentials,
-            standing: person.account,
-        });
-        let now_ms = credentials.clock().now_ms();
-        let protocol = self.approach.protocol;
-        let account = credentials.gate().scram_account(name, candidate.as_ref(), protocol, now_ms);
+        let account = self.logins.scram_account(name, self.approach.protocol);
         self.exchange.give_account(account)
-    }
-
-    async fn prove(&self, claim: &Claim) -> Result<Login, LoginError> {
-        let (name, act_as) = (claim.name.as_deref(), claim.act_as.as_deref());
-        match (&claim.proof, name) {
-            (ClaimedProof::Password(password), Some(name)) => {
-                let recalled = match act_as {
-                    None => self.logins.recall(name, password, &self.approach),
-                    Some(_) => None,
-                };
-                match recalled {
-                    Some(login) => Ok(login),
-                    None => self.logins.prove(name, act_as, Proof::Password(password), &self.approach).await,
-                }
-            }
-            (ClaimedProof::Scram(proof), Some(name)) => {
-                self.logins.prove(name, act_as, Proof::Scram(proof), &self.approach).await
-            }
-            (ClaimedProof::Token(token), name) => {
-                let Some(tokens) = self.tokens else { return Err(LoginError::Refused) };
-                match tokens.verify(token).await {
-                    Ok(token) => self.logins.with_token(&token, name, &self.approach).await,
-                    Err(error) => {
-                        tracing::info!(address = %self.approach.address, %error, "a token was refused");
-                        Err(LoginError::Refused)
-                    }
-                }
-            }
-            (_, None) => Err(LoginError::Refused),
-        }
     }
 
     fn end(&mut self, login: Result<Login, LoginError>) -> SaslReply {

@@ -10,6 +10,7 @@
 //! its sender is notified, whenever the server stops. It knows nothing of sockets.
 
 mod address;
+mod authors;
 pub mod import;
 mod inbox;
 mod mail_file;
@@ -22,8 +23,10 @@ mod reread;
 mod router;
 mod source;
 mod time;
+mod wishes;
 
 pub use address::{WrittenAddress, format_address};
+pub use authors::authors_of;
 pub use inbox::{INBOX, into_folder, mail_columns};
 pub use mail_file::{mail_file_access, open_mail_file};
 pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};
@@ -37,3 +40,4 @@ pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, Undelivera
 pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
 pub use source::{MessageSource, SourceWriter};
+pub use wishes::{RecipientWishes, SendWishes};

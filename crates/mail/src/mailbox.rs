@@ -17,6 +17,7 @@ use crate::message::{MessageOptions, memo_of_reader};
 use crate::router::was_delivered;
 use crate::source::{MessageSource, attachment_of};
 use crate::time::now_text;
+use crate::wishes::SendWishes;
 
 /// Who puts mail of the server into a mail.box.
 static DEPOSITOR: Access = Access::of_the_server("depositing mail");
@@ -45,6 +46,8 @@ pub struct IncomingMessage {
     pub recipients: Vec<String>,
     /// Who hears of failures: an address; empty where nobody does.
     pub return_path: String,
+    /// What the sender asked for.
+    pub wishes: SendWishes,
 }
 
 impl IncomingMessage {
@@ -54,6 +57,9 @@ impl IncomingMessage {
             .map_err(DepositError::Source)?;
         memo.insert(field::RECIPIENTS.to_owned(), Value::from(self.recipients.clone()));
         memo.insert(field::RETURN_PATH.to_owned(), Value::from(self.return_path.as_str()));
+        if let Some(wishes) = self.wishes.to_value() {
+            memo.insert(field::ENVELOPE.to_owned(), wishes);
+        }
         memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now_text(clock)));
         Ok(memo)
     }

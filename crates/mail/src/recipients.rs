@@ -87,6 +87,16 @@ impl Resolver {
         }
     }
 
+    /// The address of a person: the one in the directory, or else the short name at the first domain of this server.
+    #[must_use]
+    pub fn address_of(&self, person: &Person) -> Option<String> {
+        if let Some(address) = &person.internet_address {
+            return Some(address.clone());
+        }
+        let domain = self.local_domains.first()?;
+        Some(format!("{}@{domain}", person.short_name))
+    }
+
     /// Whether addresses of this domain are people's short names here.
     #[must_use]
     pub fn is_local(&self, domain: &str) -> bool {

@@ -243,6 +243,12 @@ impl Ground {
         }
     }
 
+    /// What log-ins can be bound to of the certificate of [`Ground::encryption`], if it has a hash that RFC 5929 knows.
+    pub(crate) fn certificate_binding(&self) -> Option<Vec<u8>> {
+        let settings = self.configuration.settings();
+        tls::channel_binding(&settings.in_data_dir(&settings.http.tls_certificate))
+    }
+
     fn database(&self, name: &str) -> Result<Arc<Database>, String> {
         let (_, databases) = self.open_databases()?;
         databases.get(name).map_err(|error| format!("{name}: {error}"))

@@ -36,8 +36,7 @@ pub(crate) fn accounts(settings: &Settings, files: FileShares, clock: Clock) -> 
             bytes: bytes(limits.person_bytes),
             threads: limits.person_threads,
             logins: limits.network_logins,
-            // People bring no messages by files yet.
-            file_bytes: 0,
+            file_bytes: bytes(limits.person_file_bytes),
         },
         guesses: GuessOptions {
             lock_after: number(login.lock_after),

@@ -1,20 +1,25 @@
-//! Ports at which mail comes in: of other servers by SMTP, and of a server in front of this one by LMTP.
+//! Ports at which mail comes in: of other servers by SMTP, of a server in front of this one by LMTP, and of people.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
+use scrinium_directory::Logins;
 use scrinium_mail::{Mailboxes, Resolver};
 use scrinium_port::{Port, PortCounters, PortSettings};
 use scrinium_smtp::{ServerOptions, Service};
-use scrinium_smtp_server::{Reception, ReceptionOptions, SmtpProtocol, SpoolBudget};
+use scrinium_smtp_server::{
+    AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SmtpProtocol,
+    SpoolBudget, Submission, SubmissionOptions, Surroundings,
+};
 
 use crate::cli::Failure;
 use crate::config::{Address, Settings};
 use crate::ground::Ground;
 use crate::limits;
 use crate::running::resolve;
+use crate::tls;
 
 /// Of `mail.incoming_bytes`, one message takes this share at most.
 const SHARE_OF_ONE: u64 = 64;
@@ -24,11 +29,23 @@ pub(crate) struct MailParts {
     pub(crate) resolver: Resolver,
     pub(crate) mailboxes: Mailboxes,
     pub(crate) accounts: Accounts,
+    /// Lets people in who hand messages in.
+    pub(crate) logins: Arc<Logins>,
     /// Counts the connections of all protocols.
     pub(crate) open: Arc<AtomicU64>,
 }
 
-/// The ports of `smtp.listen`, then those of `lmtp.listen`.
+/// Protocols of mail with where they listen, in the order of their ports.
+pub(crate) fn listening(settings: &Settings) -> [(&'static str, &[Address]); 4] {
+    [
+        ("smtp", &settings.smtp.listen),
+        ("lmtp", &settings.lmtp.listen),
+        ("submission", &settings.submission.listen),
+        ("submissions", &settings.submission.tls_listen),
+    ]
+}
+
+/// The ports of `smtp.listen`, of `lmtp.listen`, and those of `submission`.
 ///
 /// # Errors
 /// An address that this machine does not know, or a certificate that cannot be read.
@@ -37,67 +54,145 @@ pub(crate) fn mail_ports(
     settings: &Settings,
     parts: &MailParts,
 ) -> Result<Vec<Port>, Failure> {
-    let budget = SpoolBudget::new(
+    let maker = Maker { ground, settings, parts, budget: budget(settings) };
+    let mut ports = maker.reception(Service::Relay)?;
+    ports.extend(maker.reception(Service::Lmtp)?);
+    ports.extend(maker.submission()?);
+    Ok(ports)
+}
+
+fn budget(settings: &Settings) -> SpoolBudget {
+    SpoolBudget::new(
         bounded(settings.mail.incoming_bytes),
         bounded(settings.mail.incoming_file_bytes),
         bounded(settings.mail.incoming_bytes / SHARE_OF_ONE),
-    );
-    let smtp = ports(ground, settings, parts, (Service::Relay, "SMTP", &settings.smtp.listen, &budget))?;
-    let lmtp = ports(ground, settings, parts, (Service::Lmtp, "LMTP", &settings.lmtp.listen, &budget))?;
-    Ok(smtp.into_iter().chain(lmtp).collect())
+    )
 }
 
-fn ports(
-    ground: &Ground,
-    settings: &Settings,
-    parts: &MailParts,
-    (service, name, addresses, budget): (Service, &str, &[Address], &SpoolBudget),
-) -> Result<Vec<Port>, Failure> {
-    if addresses.is_empty() {
-        return Ok(Vec::new());
-    }
-    let encryption = match service {
-        Service::Relay if settings.smtp.starttls => Some(ground.encryption().map_err(Failure::work)?),
-        Service::Relay | Service::Submission | Service::Lmtp => None,
-    };
-    let reception = Reception::new(
-        ReceptionOptions {
-            service,
-            postmasters: vec![settings.mail.postmaster.clone()],
-            budget: budget.clone(),
-            accounts: parts.accounts.clone(),
-        },
-        parts.resolver.clone(),
-        parts.mailboxes.clone(),
-        ground.workers().clone(),
-        ground.statistics(),
-    );
-    let protocol = SmtpProtocol::new(
-        server_options(ground, settings, service),
-        encryption,
-        Arc::new(reception),
-        ground.clock().clone(),
-    );
-    let protocol = Arc::new(protocol);
-    let counters = PortCounters::register(ground.statistics(), name, Arc::clone(&parts.open));
-    // The server speaks first: only who has to begin with a header is waited for.
-    let trusted_proxies =
-        if settings.smtp.proxy_header { limits::trusted_proxies(settings) } else { Vec::new() };
-    let key = if service == Service::Lmtp { "lmtp.listen" } else { "smtp.listen" };
-    let port = |address: &Address| {
-        Ok(Port {
-            settings: PortSettings {
-                listen: resolve(key, address)?,
-                tls: None,
-                trusted_proxies: trusted_proxies.clone(),
-                proxy_header_required: true,
-                greeting_timeout_ms: milliseconds(settings.http.read_timeout),
+struct Maker<'m> {
+    ground: &'m Ground,
+    settings: &'m Settings,
+    parts: &'m MailParts,
+    budget: SpoolBudget,
+}
+
+/// Ports of one protocol that listen alike.
+struct Group<'g> {
+    key: &'static str,
+    addresses: &'g [Address],
+    protocol: Arc<SmtpProtocol>,
+    counters: PortCounters,
+    tls: Option<Arc<rustls::ServerConfig>>,
+}
+
+impl Maker<'_> {
+    fn reception(&self, service: Service) -> Result<Vec<Port>, Failure> {
+        let Self { ground, settings, parts, budget } = self;
+        let (key, name, addresses) = match service {
+            Service::Lmtp => ("lmtp.listen", "LMTP", &settings.lmtp.listen),
+            Service::Relay | Service::Submission => ("smtp.listen", "SMTP", &settings.smtp.listen),
+        };
+        if addresses.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_encrypted = service == Service::Relay && settings.smtp.starttls;
+        let security = if is_encrypted { self.security()? } else { PortSecurity::default() };
+        let reception = Reception::new(
+            ReceptionOptions {
+                service,
+                postmasters: vec![settings.mail.postmaster.clone()],
+                budget: budget.clone(),
+                accounts: parts.accounts.clone(),
             },
-            protocol: Arc::clone(&protocol) as _,
-            counters: counters.clone(),
-        })
-    };
-    addresses.iter().map(port).collect()
+            parts.resolver.clone(),
+            parts.mailboxes.clone(),
+            ground.workers().clone(),
+            ground.statistics(),
+        );
+        let protocol = self.protocol(service, security, reception);
+        self.ports(&Group { key, addresses, protocol, counters: self.counters(name), tls: None })
+    }
+
+    fn submission(&self) -> Result<Vec<Port>, Failure> {
+        let Self { ground, settings, parts, budget } = self;
+        let set = &settings.submission;
+        if set.listen.is_empty() && set.tls_listen.is_empty() {
+            return Ok(Vec::new());
+        }
+        let limits = AllowanceLimits {
+            messages: set.messages_per_day as u64,
+            recipients: set.recipients_per_day as u64,
+        };
+        let submission = Submission::new(
+            SubmissionOptions {
+                postmasters: vec![settings.mail.postmaster.clone()],
+                budget: budget.clone(),
+                accounts: parts.accounts.clone(),
+                logins: Arc::clone(&parts.logins),
+                tokens: None,
+                rights: Arc::new(OwnAddresses(parts.resolver.clone())),
+                allowances: Allowances::new(limits, ground.clock().clone()),
+                reaches_others: false,
+            },
+            parts.resolver.clone(),
+            parts.mailboxes.clone(),
+            ground.workers().clone(),
+            ground.statistics(),
+        );
+        let security = PortSecurity { trusts_loopback: set.loopback_without_tls, ..self.security()? };
+        let tls = security.tls.clone();
+        let protocol = self.protocol(Service::Submission, security, submission);
+        let counters = self.counters("Submission");
+        let open = Group { key: "submission.listen", addresses: &set.listen, protocol, counters, tls: None };
+        let mut ports = self.ports(&open)?;
+        let encrypted = Group { key: "submission.tls_listen", addresses: &set.tls_listen, tls, ..open };
+        ports.extend(self.ports(&encrypted)?);
+        Ok(ports)
+    }
+
+    fn protocol(
+        &self,
+        service: Service,
+        security: PortSecurity,
+        surroundings: impl Surroundings,
+    ) -> Arc<SmtpProtocol> {
+        let options = server_options(self.ground, self.settings, service);
+        let clock = self.ground.clock().clone();
+        Arc::new(SmtpProtocol::new(options, security, Arc::new(surroundings), clock))
+    }
+
+    fn counters(&self, name: &str) -> PortCounters {
+        PortCounters::register(self.ground.statistics(), name, Arc::clone(&self.parts.open))
+    }
+
+    /// The server's certificate, for a protocol that is not HTTP.
+    fn security(&self) -> Result<PortSecurity, Failure> {
+        let shared = self.ground.encryption().map_err(Failure::work)?;
+        let tls = tls::for_mail(&shared).map_err(Failure::work)?;
+        let server_end_point = self.ground.certificate_binding();
+        Ok(PortSecurity { tls: Some(tls), server_end_point, trusts_loopback: false })
+    }
+
+    fn ports(&self, group: &Group<'_>) -> Result<Vec<Port>, Failure> {
+        let settings = self.settings;
+        // The server speaks first: only who has to begin with a header is waited for.
+        let trusted_proxies =
+            if settings.smtp.proxy_header { limits::trusted_proxies(settings) } else { Vec::new() };
+        let port = |address: &Address| {
+            Ok(Port {
+                settings: PortSettings {
+                    listen: resolve(group.key, address)?,
+                    tls: group.tls.clone(),
+                    trusted_proxies: trusted_proxies.clone(),
+                    proxy_header_required: true,
+                    greeting_timeout_ms: milliseconds(settings.http.read_timeout),
+                },
+                protocol: Arc::clone(&group.protocol) as _,
+                counters: group.counters.clone(),
+            })
+        };
+        group.addresses.iter().map(port).collect()
+    }
 }
 
 fn server_options(ground: &Ground, settings: &Settings, service: Service) -> ServerOptions {
@@ -106,6 +201,7 @@ fn server_options(ground: &Ground, settings: &Settings, service: Service) -> Ser
     options.limits.message_bytes = settings.smtp.max_message_bytes;
     options.limits.recipients = settings.smtp.max_recipients;
     options.times.command_ms = milliseconds(settings.smtp.command_timeout);
+    options.hides_clients = service == Service::Submission && settings.submission.hide_clients;
     options
 }
 

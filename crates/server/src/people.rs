@@ -44,7 +44,7 @@ const NOBODYS_AFTER: Duration = Duration::from_secs(30);
 /// Knows people by their passwords and sessions.
 pub(crate) struct People {
     directory: Arc<Directory>,
-    logins: Logins,
+    logins: Arc<Logins>,
     sessions: SessionKeeper,
     revocations: Arc<Revocations>,
     log: LogDatabase,
@@ -109,12 +109,17 @@ impl People {
         let logins = Logins::new(credentials, accounts, hashing(settings), (statistics, watch));
         Ok(Self {
             directory: Arc::clone(directory),
-            logins: logins.map_err(Failure::work)?,
+            logins: Arc::new(logins.map_err(Failure::work)?),
             sessions: keeper(&secret, settings),
             revocations: Arc::new(revocations(data_dir, &clock)?),
             log,
             clock,
         })
+    }
+
+    /// What lets people in, for other protocols.
+    pub(crate) fn logins(&self) -> Arc<Logins> {
+        Arc::clone(&self.logins)
     }
 
     /// The person's identity, with the groups of the directory that they are in at the moment; `session` is what it rests

@@ -21,7 +21,7 @@ use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
 use crate::log_database::LogWriter;
-use crate::mail_ports::{MailParts, mail_ports};
+use crate::mail_ports::{MailParts, listening, mail_ports};
 use crate::people::{People, PeopleParts};
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
@@ -82,6 +82,7 @@ impl Running {
             clock,
         };
         let people = People::new(parts, &settings)?;
+        let logins = people.logins();
         let state = HttpState::new(Parts {
             databases: storage.databases.clone(),
             authenticator: Arc::new(people),
@@ -100,8 +101,13 @@ impl Running {
         state.set_audit(Arc::new(log.clone()));
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
-        let parts =
-            MailParts { resolver, mailboxes, accounts: accounts.clone(), open: state.open_connections() };
+        let parts = MailParts {
+            resolver,
+            mailboxes,
+            accounts: accounts.clone(),
+            logins,
+            open: state.open_connections(),
+        };
         let mut all: Vec<Port> =
             ports(ground, &settings)?.into_iter().map(|options| http_port(options, &state)).collect();
         all.extend(mail_ports(ground, &settings, &parts)?);
@@ -234,15 +240,10 @@ fn ports(ground: &Ground, settings: &Settings) -> Result<Vec<PortOptions>, Failu
 /// The addresses come in the order in which the ports were bound.
 fn tell_addresses(ground: &Ground, settings: &Settings, addresses: &[SocketAddr]) {
     let plain = if settings.http.tls { "https" } else { "http" };
-    let listening = [
-        (plain, settings.http.listen.len()),
-        ("https", settings.https.listen.len()),
-        ("smtp", settings.smtp.listen.len()),
-        ("lmtp", settings.lmtp.listen.len()),
-    ];
+    let web = [(plain, settings.http.listen.as_slice()), ("https", settings.https.listen.as_slice())];
     let mut rest = addresses;
-    for (protocol, number) in listening {
-        let (these, others) = rest.split_at(number.min(rest.len()));
+    for (protocol, asked) in web.into_iter().chain(listening(settings)) {
+        let (these, others) = rest.split_at(asked.len().min(rest.len()));
         ground.listening(protocol, these);
         rest = others;
     }

@@ -95,6 +95,30 @@ pub fn load(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsErro
     Ok(Arc::new(config))
 }
 
+/// The same certificate for mail, which has no names of protocols to agree on, and takes no tickets of other ports: what let somebody
+/// in elsewhere is worth nothing here.
+///
+/// # Errors
+/// [`TlsError::Protocol`]
+pub fn for_mail(shared: &ServerConfig) -> Result<Arc<ServerConfig>, TlsError> {
+    let mut config = shared.clone();
+    config.alpn_protocols.clear();
+    config.ticketer = ring::Ticketer::new().map_err(TlsError::Protocol)?;
+    Ok(Arc::new(config))
+}
+
+/// The data of `tls-server-end-point` (RFC 5929 §4) for the certificate in a file; `None` where it has none.
+pub(crate) fn channel_binding(certificate: &Path) -> Option<Vec<u8>> {
+    // One that cannot be read has been reported by [`load`].
+    let chain = certificates(certificate).ok()?;
+    scrinium_credentials::sasl::server_end_point(chain.first()?)
+}
+
+/// Whether the certificate in a file is one that this server has made for itself, or is going to make.
+pub(crate) fn is_self_made(certificate: &Path) -> bool {
+    !certificate.exists() || ours_until(certificate).is_some()
+}
+
 /// Reads the files as [`load`] does. If neither is there, or the certificate is one of ours that ends
 /// within 30 days, makes a self-signed one first, for `localhost`, 127.0.0.1, ::1 and `host_name`.
 ///

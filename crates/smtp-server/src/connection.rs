@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_accounting::Busy;
+use scrinium_credentials::Protection;
 use scrinium_port::{Arrival, Ending, Link, PortStream, raised};
 use scrinium_smtp::{Answer, Encryption, Peer, Request, ServerSession};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::guest::Guest;
-use crate::protocol::SharedProtocol;
+use crate::protocol::{PortSecurity, SharedProtocol};
 
 /// Read at a time while commands come; an idle connection holds this much.
 const LEAST_READ_BYTES: usize = 2 << 10;
@@ -50,8 +51,12 @@ enum Event {
 impl Connection {
     pub(crate) fn new(arrival: Arrival, shared: Arc<SharedProtocol>) -> Self {
         let Arrival { stream, link } = arrival;
-        let peer = Peer { address: Some(link.peer.address), name: None };
-        let encryption = encryption_of(&stream);
+        let address = link.peer.address;
+        let is_private = shared.security.trusts_loopback && address.is_loopback();
+        let peer = Peer { address: Some(address), name: None, is_private };
+        // A proxy that is believed may say that it has encrypted.
+        let encryption =
+            encryption_of(&stream, &shared.security).or_else(|| link.peer.secure.then(Encryption::default));
         let session =
             ServerSession::new(Arc::clone(&shared.options), peer, encryption, shared.clock.now_ms());
         let guest = shared.surroundings.receive(&link);
@@ -73,13 +78,17 @@ impl Connection {
         }
         self.session.disconnected();
         while let Some(request) = self.session.next(self.now_ms()) {
-            let answer = self.guest.answer(request).await;
+            let answer = self.guest.answer(request, self.protection()).await;
             self.session.answer(answer, self.now_ms());
         }
         if let Some(mut stream) = self.stream.take() {
             // The client may be gone; then there is nothing to close.
             drop(tokio::time::timeout(CLOSE_TIMEOUT, stream.shutdown()).await);
         }
+    }
+
+    fn protection(&self) -> Protection {
+        if self.session.is_protected() { Protection::Protected } else { Protection::Open }
     }
 
     fn now_ms(&self) -> u64 {
@@ -122,7 +131,8 @@ impl Connection {
     /// refused by the session, or is refused here.
     async fn encrypt(&mut self) -> io::Result<()> {
         self.flush().await?;
-        let (Some(stream), Some(tls)) = (self.stream.take(), &self.shared.tls) else {
+        let security = &self.shared.security;
+        let (Some(stream), Some(tls)) = (self.stream.take(), &security.tls) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
         if !self.read.is_empty() {
@@ -134,7 +144,7 @@ impl Connection {
         }
         let patience = Duration::from_millis(self.shared.options.times.tls_ms);
         let stream = stream.encrypt(tls, patience).await?;
-        let encryption = encryption_of(&stream).unwrap_or_default();
+        let encryption = encryption_of(&stream, security).unwrap_or_default();
         self.stream = Some(stream);
         self.session.answer(Answer::Encrypted(encryption), self.now_ms());
         Ok(())
@@ -150,9 +160,10 @@ impl Connection {
         let is_last = is_finish || matches!(request, Request::Abandon);
         let _busy = self.link.connection.begin();
         let wait = self.session.deadline_ms().saturating_sub(self.now_ms());
+        let protection = self.protection();
         let answer = tokio::select! {
             biased;
-            answer = self.guest.answer(request) => Some(answer),
+            answer = self.guest.answer(request, protection) => Some(answer),
             () = raised(if is_finish { &mut ending.aborting } else { &mut ending.stopping }) => None,
             () = tokio::time::sleep(Duration::from_millis(wait)) => None,
         };
@@ -217,7 +228,7 @@ impl Connection {
 }
 
 /// What a session is told of a stream's TLS.
-fn encryption_of(stream: &PortStream) -> Option<Encryption> {
+fn encryption_of(stream: &PortStream, security: &PortSecurity) -> Option<Encryption> {
     let session = stream.session()?;
     let suite = session.negotiated_cipher_suite();
     let cipher = suite.and_then(|suite| suite.suite().as_str().map(str::to_owned));
@@ -226,5 +237,6 @@ fn encryption_of(stream: &PortStream) -> Option<Encryption> {
     let exporter = session.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b""));
     let mut encryption = Encryption { cipher, ..Encryption::default() };
     encryption.bindings.exporter = exporter.ok().filter(|_| is_13);
+    encryption.bindings.server_end_point.clone_from(&security.server_end_point);
     Some(encryption)
 }

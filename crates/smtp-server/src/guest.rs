@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use scrinium_credentials::Protection;
 use scrinium_port::Link;
 use scrinium_smtp::{Answer, Request};
 
@@ -14,7 +15,7 @@ pub trait Surroundings: Send + Sync + 'static {
 
 /// One session's questions, one after the other.
 pub trait Guest: Send {
-    /// Answers one question. [`Request::StartTls`] is the port's and never comes here. Whoever does not wait for the answer
-    /// drops it: what was not acknowledged may or may not have happened.
-    fn answer(&mut self, request: Request) -> BoxFuture<'_, Answer>;
+    /// Answers one question, asked over a connection to which others can listen or not. [`Request::StartTls`] is the port's and
+    /// never comes here. Whoever does not wait for the answer drops it: what was not acknowledged may or may not have happened.
+    fn answer(&mut self, request: Request, protection: Protection) -> BoxFuture<'_, Answer>;
 }

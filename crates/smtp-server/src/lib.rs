@@ -1,21 +1,30 @@
-//! SMTP and LMTP at ports: messages of other servers come in.
+//! SMTP, submission and LMTP at ports: messages come in, of other servers and of people.
 //!
 //! [`SmtpProtocol`] is a thin loop around the sessions of [`scrinium_smtp`]: it reads and writes, hands shakes for
-//! STARTTLS, keeps time, and asks a [`Guest`] what only the surroundings know. [`Reception`] is the surroundings: recipients are
-//! looked up in the directory, a text is kept in memory while there is room and in a file where there is none, and a whole
-//! message goes into a mail.box in one batch, its source once.
+//! STARTTLS, keeps time, and asks a [`Guest`] what only the surroundings know. [`Reception`] is the surroundings of messages for
+//! people of this server, [`Submission`] those of people who send: recipients are looked up in the directory, a text is kept in
+//! memory while there is room and in a file where there is none, and a whole message goes into a mail.box in one batch, its source
+//! once.
 //!
 //! *Invariant*: the client hears 250 only when the message is durable, and 4xx for every trouble of ours; a message that comes
 //! again because the answer was lost is the same document; no thread waits for a client, and what a client can make us
-//! hold is bounded.
+//! hold is bounded. Who has not logged in sends to people of this server alone, and who has, as nobody else than they may.
 
+mod allowance;
 mod connection;
+mod desk;
 mod guest;
+mod intake;
 mod protocol;
 mod reception;
+mod send_rights;
 mod spool;
+mod submission;
 
+pub use allowance::{AllowanceLimits, Allowances};
 pub use guest::{Guest, Surroundings};
-pub use protocol::SmtpProtocol;
+pub use protocol::{PortSecurity, SmtpProtocol};
 pub use reception::{Reception, ReceptionOptions};
+pub use send_rights::{OwnAddresses, SendRight, SendRights};
 pub use spool::SpoolBudget;
+pub use submission::{Submission, SubmissionOptions};

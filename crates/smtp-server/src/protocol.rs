@@ -11,6 +11,17 @@ use scrinium_smtp::ServerOptions;
 use crate::connection::Connection;
 use crate::guest::Surroundings;
 
+/// How connections of a port are kept from others' eyes.
+#[derive(Clone, Default)]
+pub struct PortSecurity {
+    /// What STARTTLS encrypts with.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// What log-ins can be bound to of the certificate ([`scrinium_credentials::sasl::server_end_point`]).
+    pub server_end_point: Option<Vec<u8>>,
+    /// Who comes from a loopback address may log in without TLS: nobody else hears it.
+    pub trusts_loopback: bool,
+}
+
 /// SMTP, submission or LMTP at one port.
 pub struct SmtpProtocol {
     shared: Arc<SharedProtocol>,
@@ -19,23 +30,24 @@ pub struct SmtpProtocol {
 /// What the connections of a port share.
 pub(crate) struct SharedProtocol {
     pub(crate) options: Arc<ServerOptions>,
-    /// For STARTTLS.
-    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    pub(crate) security: PortSecurity,
     pub(crate) surroundings: Arc<dyn Surroundings>,
     pub(crate) clock: Clock,
 }
 
 impl SmtpProtocol {
-    /// `tls` is what STARTTLS encrypts with; without it the session does not offer the command.
+    /// Without a certificate the session does not offer STARTTLS.
     #[must_use]
     pub fn new(
         mut options: ServerOptions,
-        tls: Option<Arc<rustls::ServerConfig>>,
+        security: PortSecurity,
         surroundings: Arc<dyn Surroundings>,
         clock: Clock,
     ) -> Self {
-        options.has_certificate = tls.is_some();
-        Self { shared: Arc::new(SharedProtocol { options: Arc::new(options), tls, surroundings, clock }) }
+        options.has_certificate = security.tls.is_some();
+        Self {
+            shared: Arc::new(SharedProtocol { options: Arc::new(options), security, surroundings, clock }),
+        }
     }
 }
 

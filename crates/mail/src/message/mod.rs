@@ -50,6 +50,11 @@ pub const SOURCE_ATTACHMENT: &str = "message.eml";
 /// Its content type.
 pub const SOURCE_CONTENT_TYPE: &str = "message/rfc822";
 
+/// At most `limit` addresses of a field of a head, each as a memo shows it.
+pub(crate) fn addresses_of(field: &str, limit: usize) -> Vec<String> {
+    addresses::read(field.as_bytes(), charset::CharacterSet::Utf8, limit, &mut Notes::default())
+}
+
 /// What the caller knows about a message beyond its bytes.
 #[derive(Debug, Clone, Default)]
 pub struct MessageOptions {

@@ -213,7 +213,8 @@ fn copy_of(mailbox: &Database, waiting: &Waiting, clock: &Clock) -> Result<Copy,
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
         names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, None, &ROUTER)).collect();
     let attachments = attachments?;
-    for name in ["_id", "_rev", "_attachments", field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE] {
+    let routing = [field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE, field::ENVELOPE];
+    for name in ["_id", "_rev", "_attachments"].into_iter().chain(routing) {
         memo.shift_remove(name);
     }
     // Who may read and edit what is in a mail database says its owner, and no sender.

@@ -23,13 +23,20 @@ pub(super) fn config(sources: &Sources, command: &ConfigCommand, terminal: &Term
 
 fn check(sources: &Sources, terminal: &Terminal) -> Result<(), Failure> {
     let place = sources.file.as_ref().map(|file| file.display().to_string());
-    match Configuration::load(sources) {
+    let loaded = Configuration::load(sources).and_then(|configuration| {
+        let problems = configuration.missing_certificates();
+        if problems.is_empty() { Ok(configuration) } else { Err(ConfigError::Invalid(problems)) }
+    });
+    match loaded {
         Ok(configuration) => {
             let set = configuration.all().filter_map(|(name, _)| configuration.get(&name).cloned());
             let set = set.filter(|effective| effective.source != Source::Default).count();
             let named = place.clone().unwrap_or_else(|| "no configuration file".to_owned());
-            let text = format!("{named}: fine; {set} of {} keys are set\n", keys().count());
-            terminal.data(&text, &json!({"ok": true, "file": place, "set": set, "problems": []}))
+            let mut text = format!("{named}: fine; {set} of {} keys are set\n", keys().count());
+            let remarks = configuration.remarks();
+            text.extend(remarks.iter().map(|remark| format!("remark: {remark}\n")));
+            let told = json!({"ok": true, "file": place, "set": set, "problems": [], "remarks": remarks});
+            terminal.data(&text, &told)
         }
         Err(error) => {
             let problems = error.problems();

@@ -5,6 +5,7 @@
 //! `scrinium config …`, the commented file, docs/reference/configuration.md and `set config`
 //! ([`RunningConfiguration`]).
 
+mod certificates;
 mod checks;
 mod key;
 mod load;

@@ -322,6 +322,9 @@ configuration! {
         person_feeds: Integer { min: 1, max: 1_000_000 } = "128", Restart;
         /// Memory for requests of a person, and for answers that were not taken yet. One answer is always given.
         person_bytes: Bytes { min: MB, max: TB } = "128 MB", Restart;
+        /// Temporary files for messages that a person hands in and for which there is no memory. Past that the person is to try
+        /// again later (452).
+        person_file_bytes: Bytes { min: MB, max: TB } = "1 GB", Restart;
         /// Pool tasks (`server.pool_tasks`) that work for a person; more wait, and hold nobody else up.
         person_threads: Integer { min: 1, max: 10_000 } = "50", Restart;
     }
@@ -395,6 +398,27 @@ configuration! {
         max_recipients: Integer { min: 100, max: 10_000 } = "1000", Restart;
         /// The longest that a client may take for its next command.
         command_timeout: Duration { min: SECOND, max: HOUR } = "5 min", Restart;
+    }
+
+    /// Messages that people hand in by their mail programs (docs/operate/smtp.md), once they have logged in. The certificate is
+    /// `http.tls_certificate`; name, PROXY header and limits of a message are those of `smtp`.
+    submission as SubmissionSettings {
+        /// Where mail programs hand messages in and encrypt the connection after it begins (STARTTLS), such as `0.0.0.0:587`.
+        /// Empty: nowhere.
+        listen: Addresses { at_least: 0 } = "", File;
+        /// Where they hand messages in over connections that are encrypted from the beginning, such as `0.0.0.0:465`: the better
+        /// one of both (RFC 8314). Empty: nowhere.
+        tls_listen: Addresses { at_least: 0 } = "", File;
+        /// Whether programs of this machine, which come from a loopback address, may log in without TLS.
+        loopback_without_tls: Boolean = "false", File;
+        /// Messages that a person may hand in within 24 hours. More are refused for the time being (451). 0: as many as they like.
+        messages_per_day: Integer { min: 0, max: 1_000_000_000 } = "5000", Restart;
+        /// Recipients of the messages that a person hands in within 24 hours, each counted as often as a message names them. 0: as
+        /// many as they like.
+        recipients_per_day: Integer { min: 0, max: 1_000_000_000 } = "10000", Restart;
+        /// Whether the address of the computer from which a person sends stays out of the trace of the message, which everybody
+        /// reads who gets it.
+        hide_clients: Boolean = "true", Restart;
     }
 
     /// Messages of a mail server in front of this one, by LMTP, which gets an answer for each recipient. The limits are

@@ -102,6 +102,23 @@ fn the_configuration_is_checked() {
     std::fs::write(&file, "[server]\npool_tasks = 5\n").unwrap();
     let fine = format!("scrinium.toml: fine; 1 of {keys} keys are set\n");
     assert_eq!(run(folder.path(), &["config", "check"]), (0, fine, String::new()));
+    std::fs::write(&file, "[submission]\ntls_listen = \"127.0.0.1:465\"\n").unwrap();
+    let (code, output, _) = run(folder.path(), &["config", "check"]);
+    assert!(
+        code == 0
+            && output.contains("remark: submission.tls_listen")
+            && output.contains("http.tls_certificate")
+    );
+    std::fs::write(
+        &file,
+        "[http]\ntls_certificate = \"/nowhere.pem\"\n[submission]\nlisten = \"127.0.0.1:587\"\n",
+    )
+    .unwrap();
+    let (code, _, talk) = run(folder.path(), &["config", "check"]);
+    assert!(
+        code == 2 && talk.contains("scrinium.toml:2: http.tls_certificate: there is no file /nowhere.pem"),
+        "{talk}"
+    );
     let (code, _, talk) = run(folder.path(), &["config", "check", "--config", "other.toml"]);
     assert!(
         code == 2 && talk.starts_with("error: cannot read the configuration file other.toml: "),

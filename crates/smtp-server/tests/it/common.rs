@@ -8,13 +8,21 @@ use std::time::Duration;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use scrinium_accounting::{AccountOptions, Accounts};
 use scrinium_catalog::Databases;
-use scrinium_clock::Clock;
+use scrinium_clock::{Clock, ManualClock};
+use scrinium_credentials::HashedPassword;
+use scrinium_credentials::sasl::{ChannelBindings, server_end_point};
 use scrinium_database::{Access, ChangesQuery, DatabaseOptions, Edit, EditMode};
-use scrinium_directory::{DIRECTORY_DATABASE, Directory, prepare};
+use scrinium_directory::{
+    CredentialOptions, CredentialRecords, Credentials, DIRECTORY_DATABASE, Directory, HashingOptions, Logins,
+    TokenVerifier, prepare,
+};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions, SOURCE_ATTACHMENT};
 use scrinium_port::{Port, PortCounters, PortSettings, Ports};
 use scrinium_smtp::{ServerOptions, Service};
-use scrinium_smtp_server::{Reception, ReceptionOptions, SmtpProtocol, SpoolBudget};
+use scrinium_smtp_server::{
+    AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SendRights,
+    SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use scrinium_worker::{WorkerOptions, WorkerPool};
@@ -35,8 +43,28 @@ const BUDGET_BYTES: usize = 64 << 10;
 /// Files for texts of one network.
 pub(crate) const FILE_BYTES: usize = 24 << 20;
 
+/// How a server of a test differs from another one.
+pub(crate) struct Setting {
+    pub(crate) options: ServerOptions,
+    /// TLS from the beginning.
+    pub(crate) begins_with_tls: bool,
+    pub(crate) trusts_loopback: bool,
+    pub(crate) limits: AllowanceLimits,
+    pub(crate) reaches_others: bool,
+    pub(crate) tokens: Option<Arc<dyn TokenVerifier>>,
+    /// Instead of everybody's own addresses.
+    pub(crate) rights: Option<Arc<dyn SendRights>>,
+}
+
+/// When the clock of a server for submission begins.
+pub(crate) const NOW_MS: u64 = 1_795_684_851_000;
+
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    pub(crate) directory: Arc<Directory>,
+    /// Of allowances alone.
+    pub(crate) clock: ManualClock,
+    pub(crate) certificate: Vec<u8>,
     pub(crate) databases: Databases,
     pub(crate) registry: Registry,
     mailboxes: Mailboxes,
@@ -50,6 +78,20 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(service: Service, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        Self::start_as(service, |setting| change(&mut setting.options))
+    }
+
+    pub(crate) fn start_as(service: Service, change: impl FnOnce(&mut Setting)) -> Self {
+        let mut setting = Setting {
+            options: ServerOptions::new(service, "mx.acme.example"),
+            begins_with_tls: false,
+            trusts_loopback: false,
+            limits: AllowanceLimits { messages: 0, recipients: 0 },
+            reaches_others: false,
+            tokens: None,
+            rights: None,
+        };
+        change(&mut setting);
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::new();
         let mut store_options = StoreOptions::new(folder.path());
@@ -70,30 +112,36 @@ impl Server {
             &databases,
             json!({"_id": "group:team", "Form": "Group", "ListName": "team", "Members": ["ada", "bob"]}),
         );
-        let resolver = Resolver::new(directory, &["acme.example".to_owned()]);
+        for name in ["ada", "bob"] {
+            let hashed = HashedPassword::make(&format!("secret of {name}"), None, Some(4096)).unwrap();
+            let put = move |credentials: &mut scrinium_credentials::StoredCredentials| {
+                credentials.put_password(hashed.clone(), 0);
+                Ok(())
+            };
+            directory.change_credentials(&format!("person:{name}"), put).unwrap();
+        }
+        let resolver = Resolver::new(directory.clone(), &["acme.example".to_owned()]);
         let mut account_options = AccountOptions::default();
         account_options.network.file_bytes = FILE_BYTES;
         let accounts = Accounts::new(account_options);
-        let reception = Reception::new(
-            ReceptionOptions {
-                service,
-                postmasters: vec!["bob".to_owned()],
-                budget: SpoolBudget::new(BUDGET_BYTES, 1 << 30, 16 << 10),
-                accounts: accounts.clone(),
-            },
-            resolver.clone(),
-            mailboxes.clone(),
-            WorkerPool::new(&WorkerOptions::default(), &registry),
-            &registry,
-        );
-        let (tls, connector) = certificates();
-        let mut options = ServerOptions::new(service, "mx.acme.example");
-        change(&mut options);
-        let protocol = SmtpProtocol::new(options, Some(tls), Arc::new(reception), Clock::default());
+        let clock = Clock::manual(NOW_MS);
+        let surroundings = {
+            let budget = SpoolBudget::new(BUDGET_BYTES, 1 << 30, 16 << 10);
+            let workers = WorkerPool::new(&WorkerOptions::default(), &registry);
+            let parts = (resolver.clone(), mailboxes.clone(), workers, &registry);
+            surroundings(&directory, &setting, (accounts.clone(), budget, clock.clock()), parts)
+        };
+        let (tls, connector, certificate) = certificates();
+        let security = PortSecurity {
+            tls: Some(Arc::clone(&tls)),
+            server_end_point: server_end_point(&certificate),
+            trusts_loopback: setting.trusts_loopback,
+        };
+        let protocol = SmtpProtocol::new(setting.options, security, surroundings, Clock::default());
         let port = Port {
             settings: PortSettings {
                 listen: "127.0.0.1:0".parse().unwrap(),
-                tls: None,
+                tls: setting.begins_with_tls.then_some(tls),
                 trusted_proxies: Vec::new(),
                 proxy_header_required: true,
                 greeting_timeout_ms: 5000,
@@ -107,6 +155,9 @@ impl Server {
         let running = tokio::spawn(ports.run(async { drop(stopped.await) }, Duration::from_secs(20)));
         Self {
             address,
+            directory,
+            clock,
+            certificate,
             databases,
             registry,
             mailboxes,
@@ -121,6 +172,16 @@ impl Server {
 
     pub(crate) async fn connect(&self) -> Client<TcpStream> {
         let mut client = Client { stream: TcpStream::connect(self.address).await.unwrap(), read: Vec::new() };
+        assert!(client.reply().await.starts_with("220 mx.acme.example"));
+        client
+    }
+
+    /// Over TLS from the beginning.
+    pub(crate) async fn connect_encrypted(&self) -> Client<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut client =
+            Client { stream: self.connector.connect(name, stream).await.unwrap(), read: Vec::new() };
         assert!(client.reply().await.starts_with("220 mx.acme.example"));
         client
     }
@@ -178,16 +239,49 @@ impl Server {
     }
 }
 
-fn certificates() -> (Arc<rustls::ServerConfig>, TlsConnector) {
+type Parts<'p> = (Resolver, Mailboxes, WorkerPool, &'p Registry);
+
+fn surroundings(
+    directory: &Arc<Directory>,
+    setting: &Setting,
+    (accounts, budget, clock): (Accounts, SpoolBudget, Clock),
+    (resolver, mailboxes, workers, registry): Parts<'_>,
+) -> Arc<dyn Surroundings> {
+    let service = setting.options.service;
+    let postmasters = vec!["bob".to_owned()];
+    if service != Service::Submission {
+        let options = ReceptionOptions { service, postmasters, budget, accounts };
+        return Arc::new(Reception::new(options, resolver, mailboxes, workers, registry));
+    }
+    let records: Arc<dyn CredentialRecords> = directory.clone();
+    let credentials = Credentials::new(records, &CredentialOptions::default()).unwrap();
+    let watch = Box::new(|_: &scrinium_directory::LoginAttempt<'_>| {});
+    let hashing = HashingOptions::default();
+    let logins = Logins::new(credentials, accounts.clone(), hashing, (registry, watch)).unwrap();
+    let own: Arc<dyn SendRights> = Arc::new(OwnAddresses(resolver.clone()));
+    let options = SubmissionOptions {
+        postmasters,
+        budget,
+        accounts,
+        logins: Arc::new(logins),
+        tokens: setting.tokens.clone(),
+        rights: setting.rights.clone().unwrap_or(own),
+        allowances: Allowances::new(setting.limits, clock),
+        reaches_others: setting.reaches_others,
+    };
+    Arc::new(Submission::new(options, resolver, mailboxes, workers, registry))
+}
+
+fn certificates() -> (Arc<rustls::ServerConfig>, TlsConnector, Vec<u8>) {
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
     let certificate = certified.cert.der().clone();
     let tls = rustls::ServerConfig::builder().with_no_client_auth();
     let tls = tls.with_single_cert(vec![certificate.clone()], key).unwrap();
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificate).unwrap();
+    roots.add(certificate.clone()).unwrap();
     let client = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-    (Arc::new(tls), TlsConnector::from(Arc::new(client)))
+    (Arc::new(tls), TlsConnector::from(Arc::new(client)), certificate.to_vec())
 }
 
 fn add(databases: &Databases, document: Value) {
@@ -211,6 +305,13 @@ fn documents(database: &Arc<scrinium_database::Database>) -> Vec<Map<String, Val
 pub(crate) struct Client<S> {
     stream: S,
     read: Vec<u8>,
+}
+
+/// Of a stream with TLS: what an exchange can be bound to.
+pub(crate) fn bindings(client: &Client<TlsStream<TcpStream>>, server: &Server) -> ChannelBindings {
+    let session = client.stream.get_ref().1;
+    let exporter = session.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b"")).unwrap();
+    ChannelBindings { exporter: Some(exporter), server_end_point: server_end_point(&server.certificate) }
 }
 
 impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
@@ -242,6 +343,17 @@ impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
         self.stream.flush().await.unwrap();
+    }
+
+    /// Sends bytes to a server that may have closed already.
+    pub(crate) async fn send_all(&mut self, bytes: &[u8]) {
+        // That it has is seen by what it says.
+        drop(self.stream.write_all(bytes).await);
+    }
+
+    /// Sends nothing more.
+    pub(crate) async fn finish(&mut self) {
+        drop(self.stream.shutdown().await);
     }
 
     pub(crate) async fn ask(&mut self, command: &str) -> String {

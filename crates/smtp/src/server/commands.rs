@@ -156,7 +156,7 @@ impl ServerSession {
             let word = if self.options.service == Service::Lmtp { "LHLO" } else { "EHLO" };
             return Some(reply(503, (5, 5, 1), &format!("Greet with {word} first")));
         }
-        if self.options.requires_tls && self.encryption.is_none() {
+        if self.options.requires_tls && !self.is_protected() {
             // RFC 3207, section 4.
             return Some(reply(530, (5, 7, 0), "Encrypt the connection with STARTTLS first"));
         }

@@ -40,7 +40,7 @@ impl ServerSession {
         if known.is_some_and(|known| offered.contains(&known)) {
             return None;
         }
-        let is_open = self.encryption.is_none();
+        let is_open = !self.is_protected();
         let is_ours = known.is_some_and(|known| self.options.mechanisms.contains(&known));
         if is_open && is_ours && (self.options.requires_tls || known.is_some_and(SaslMechanism::shows_secret))
         {

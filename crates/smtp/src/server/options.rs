@@ -165,6 +165,9 @@ pub struct Peer {
     pub address: Option<IpAddr>,
     /// The name that the address has in the DNS, once somebody has looked.
     pub name: Option<String>,
+    /// Nobody can listen on the way although nothing is encrypted, as between programs of one machine: people may log in and hand
+    /// messages in as over TLS.
+    pub is_private: bool,
 }
 
 /// What is known of a connection with TLS.

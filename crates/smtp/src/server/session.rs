@@ -442,13 +442,18 @@ impl ServerSession {
         self.encryption.as_ref().map(|encryption| encryption.bindings.clone()).unwrap_or_default()
     }
 
+    /// Whether nobody else can hear what is said now.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        self.encryption.is_some() || self.peer.is_private
+    }
+
     /// Mechanisms that are offered now.
     pub(super) fn mechanisms(&self) -> Vec<SaslMechanism> {
-        if self.options.requires_tls && self.encryption.is_none() {
+        if self.options.requires_tls && !self.is_protected() {
             return Vec::new();
         }
-        let all =
-            SaslMechanism::offered(self.encryption.is_some(), &self.bindings(), self.options.has_tokens);
+        let all = SaslMechanism::offered(self.is_protected(), &self.bindings(), self.options.has_tokens);
         all.into_iter().filter(|mechanism| self.options.mechanisms.contains(mechanism)).collect()
     }
 

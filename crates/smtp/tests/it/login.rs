@@ -57,6 +57,18 @@ fn everybody_comes_in_by_every_mechanism_with_the_right_proof() {
 }
 
 #[test]
+fn where_nobody_else_listens_people_log_in_without_tls() {
+    let plain = "AUTH PLAIN AGFkYQBzZWNyZXQ=\r\n";
+    let mut open = Port::new(options(Service::Submission));
+    assert!(!open.give(b"EHLO x\r\n", 99).contains("AUTH"));
+    assert_eq!(open.codes(plain), [538]);
+    let mut private = Port::private(options(Service::Submission));
+    assert!(private.give(b"EHLO x\r\n", 99).contains("AUTH SCRAM-SHA-256 PLAIN LOGIN"));
+    assert_eq!(private.codes(plain), [235]);
+    assert_eq!(private.codes("MAIL FROM:<a@b.test>\r\n"), [250]);
+}
+
+#[test]
 fn an_exchange_can_be_given_up_and_goes_wrong_cleanly() {
     let mut port = submission();
     assert_eq!(port.codes("AUTH PLAIN\r\n*\r\nNOOP\r\n"), [334, 501, 250]);

@@ -189,10 +189,20 @@ impl Port {
         Self::with(options, None)
     }
 
+    /// Nobody else can listen, although nothing is encrypted.
+    pub(crate) fn private(options: ServerOptions) -> Self {
+        Self::of(options, None, true)
+    }
+
     pub(crate) fn with(options: ServerOptions, encryption: Option<Encryption>) -> Self {
+        Self::of(options, encryption, false)
+    }
+
+    fn of(options: ServerOptions, encryption: Option<Encryption>, is_private: bool) -> Self {
         let peer = Peer {
             address: Some("192.0.2.7".parse().expect("an address")),
             name: Some("out.test".to_owned()),
+            is_private,
         };
         let session = ServerSession::new(Arc::new(options), peer, encryption, NOW_MS);
         let mut port = Self { session, world: World::default(), sent: String::new(), writes: 0, held_max: 0 };

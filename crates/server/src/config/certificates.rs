@@ -1,0 +1,76 @@
+//! What `scrinium config check` finds about certificates, which lie in files apart from the configuration.
+
+use std::path::{Path, PathBuf};
+
+use super::load::Configuration;
+use super::problem::{Problem, Source};
+use super::table::Settings;
+use crate::tls;
+
+impl Configuration {
+    /// What keeps ports from being encrypted that are to be: a file that was named and is not there.
+    #[must_use]
+    pub fn missing_certificates(&self) -> Vec<Problem> {
+        let settings = self.settings();
+        let Some(needed_by) = encrypted_ports(&settings) else { return Vec::new() };
+        let [certificate, key] = paths(&settings);
+        if is_usual(&settings) && !certificate.1.exists() && !key.1.exists() {
+            // They are made at the start.
+            return Vec::new();
+        }
+        let missing = [certificate, key].into_iter().filter(|(_, path)| !path.exists());
+        let problem = |(name, path): (&str, PathBuf)| Problem {
+            source: self.get(name).map_or(Source::Default, |found| found.source.clone()),
+            what: format!(
+                "{name}: there is no file {}, which {needed_by} needs: ask a certificate authority for a certificate, \
+                 and name its file here",
+                path.display()
+            ),
+        };
+        missing.map(problem).collect()
+    }
+
+    /// What is allowed, and is best changed.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let settings = self.settings();
+        let submission = &settings.submission;
+        let [(name, certificate), _] = paths(&settings);
+        let is_offered = !submission.listen.is_empty() || !submission.tls_listen.is_empty();
+        if is_offered && is_usual(&settings) && tls::is_self_made(&certificate) {
+            let ports =
+                if submission.tls_listen.is_empty() { "submission.listen" } else { "submission.tls_listen" };
+            return vec![format!(
+                "{ports} would use a certificate that this server makes itself, and mail programs refuse it or ask each \
+                 person whether to trust it: name one of a certificate authority in {name} and http.tls_key"
+            )];
+        }
+        Vec::new()
+    }
+}
+
+/// The first key that lets a port be encrypted; `None` where none is.
+fn encrypted_ports(settings: &Settings) -> Option<&'static str> {
+    let Settings { http, https, smtp, submission, .. } = settings;
+    let ports = [
+        ("http.tls", http.tls),
+        ("https.listen", !https.listen.is_empty()),
+        ("submission.tls_listen", !submission.tls_listen.is_empty()),
+        ("submission.listen", !submission.listen.is_empty()),
+        ("smtp.starttls", smtp.starttls && !smtp.listen.is_empty()),
+    ];
+    ports.into_iter().find_map(|(key, is_encrypted)| is_encrypted.then_some(key))
+}
+
+fn paths(settings: &Settings) -> [(&'static str, PathBuf); 2] {
+    let place = |path: &Path| settings.in_data_dir(path);
+    [
+        ("http.tls_certificate", place(&settings.http.tls_certificate)),
+        ("http.tls_key", place(&settings.http.tls_key)),
+    ]
+}
+
+fn is_usual(settings: &Settings) -> bool {
+    let usual = Settings::default().http;
+    usual.tls_certificate == settings.http.tls_certificate && usual.tls_key == settings.http.tls_key
+}
