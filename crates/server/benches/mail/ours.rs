@@ -1,0 +1,54 @@
+//! Scrinium with people, a port for SMTP and one for LMTP.
+
+use std::net::SocketAddr;
+
+use scrinium_bench::client::Connection;
+use scrinium_bench::process::used_ticks;
+use scrinium_bench::server::Server;
+use serde_json::{Value, json};
+
+use super::{DOMAIN, PEOPLE, free_port, person};
+
+pub struct Ours {
+    pub smtp: SocketAddr,
+    pub lmtp: SocketAddr,
+    connection: Connection,
+    server: Server,
+}
+
+impl Ours {
+    pub fn start(more: &[(&str, &str)]) -> Self {
+        let [smtp, lmtp] = [free_port(), free_port()].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        let (listen_smtp, listen_lmtp) = (smtp.to_string(), lmtp.to_string());
+        let own = [
+            ("SCRINIUM_SMTP__LISTEN", listen_smtp.as_str()),
+            ("SCRINIUM_LMTP__LISTEN", &listen_lmtp),
+            ("SCRINIUM_MAIL__DOMAINS", DOMAIN),
+        ];
+        let server = Server::start(env!("CARGO_BIN_EXE_scrinium"), &[&own, more].concat());
+        let mut connection = server.connect();
+        let people: Vec<Value> = (0..PEOPLE)
+            .map(|number| {
+                let name = person(number);
+                json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name, "FullName": [name]})
+            })
+            .collect();
+        connection.request("POST", "/directory/_bulk_docs", &json!({"docs": people}).to_string());
+        Self { smtp, lmtp, connection, server }
+    }
+
+    /// Messages that were put into mail files since the start.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it counts")]
+    pub fn delivered(&mut self) -> u64 {
+        Server::statistic(&mut self.connection, "Mail.Delivered") as u64
+    }
+
+    /// Processor time so far, in hundredths of a second.
+    pub fn ticks(&self) -> u64 {
+        used_ticks(self.server.process_id())
+    }
+
+    pub const fn server(&self) -> &Server {
+        &self.server
+    }
+}
