@@ -11,6 +11,7 @@
 
 mod address;
 mod authors;
+mod envelope;
 pub mod import;
 mod inbox;
 mod mail_file;
@@ -23,10 +24,10 @@ mod reread;
 mod router;
 mod source;
 mod time;
-mod wishes;
 
 pub use address::{WrittenAddress, format_address};
 pub use authors::authors_of;
+pub use envelope::{EnvelopeItems, RecipientItems, SERVER_FIELDS, keep_server_fields};
 pub use inbox::{INBOX, into_folder, mail_columns};
 pub use mail_file::{mail_file_access, open_mail_file};
 pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};
@@ -40,4 +41,3 @@ pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, Undelivera
 pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
 pub use source::{MessageSource, SourceWriter};
-pub use wishes::{RecipientWishes, SendWishes};

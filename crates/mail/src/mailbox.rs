@@ -12,12 +12,12 @@ use scrinium_statistics::{Operation, Registry};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::envelope::EnvelopeItems;
 use crate::memo::{MemoError, check_mailable, field};
 use crate::message::{MessageOptions, memo_of_reader};
 use crate::router::was_delivered;
 use crate::source::{MessageSource, attachment_of};
 use crate::time::now_text;
-use crate::wishes::SendWishes;
 
 /// Who puts mail of the server into a mail.box.
 static DEPOSITOR: Access = Access::of_the_server("depositing mail");
@@ -46,8 +46,8 @@ pub struct IncomingMessage {
     pub recipients: Vec<String>,
     /// Who hears of failures: an address; empty where nobody does.
     pub return_path: String,
-    /// What the sender asked for.
-    pub wishes: SendWishes,
+    /// What else its envelope says.
+    pub envelope: EnvelopeItems,
 }
 
 impl IncomingMessage {
@@ -57,8 +57,8 @@ impl IncomingMessage {
             .map_err(DepositError::Source)?;
         memo.insert(field::RECIPIENTS.to_owned(), Value::from(self.recipients.clone()));
         memo.insert(field::RETURN_PATH.to_owned(), Value::from(self.return_path.as_str()));
-        if let Some(wishes) = self.wishes.to_value() {
-            memo.insert(field::ENVELOPE.to_owned(), wishes);
+        if let Some(items) = self.envelope.to_value() {
+            memo.insert(field::ENVELOPE.to_owned(), items);
         }
         memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now_text(clock)));
         Ok(memo)

@@ -64,7 +64,8 @@ pub mod field {
     /// Who hears of failures of a message that came by SMTP: an address, or an empty text for a message about which nobody is
     /// to be notified (RFC 5321 §4.5.5).
     pub const RETURN_PATH: &str = "$ReturnPath";
-    /// What the sender asked for in the envelope of a message that came by SMTP: see [`crate::SendWishes`]. Not in a delivered memo.
+    /// What else the envelope of a message that came by SMTP said, [`EnvelopeItems`](crate::EnvelopeItems). Not in a delivered
+    /// memo.
     pub const ENVELOPE: &str = "$Envelope";
     /// `Dead` in a mail.box: nobody could be told that it cannot be delivered.
     pub const STATE: &str = "$State";

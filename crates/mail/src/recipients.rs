@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use scrinium_directory::{Found, Group, NameLookup, Person, fold_name};
+use scrinium_smtp_wire::{Domain, Mailbox};
 
 use crate::address::WrittenAddress;
 
@@ -87,14 +88,14 @@ impl Resolver {
         }
     }
 
-    /// The address of a person: the one in the directory, or else the short name at the first domain of this server.
+    /// The address of a person as others write it: the one in the directory, or the short name at the first of our domains.
     #[must_use]
-    pub fn address_of(&self, person: &Person) -> Option<String> {
-        if let Some(address) = &person.internet_address {
-            return Some(address.clone());
-        }
-        let domain = self.local_domains.first()?;
-        Some(format!("{}@{domain}", person.short_name))
+    pub fn mailbox_of(&self, person: &Person) -> Option<Mailbox> {
+        let own = person.internet_address.as_deref().and_then(|own| Mailbox::parse(own.as_bytes()).ok());
+        own.or_else(|| {
+            let domain = Domain::parse(self.local_domains.first()?.as_bytes()).ok()?;
+            Mailbox::new(&person.short_name, domain).ok()
+        })
     }
 
     /// Whether addresses of this domain are people's short names here.

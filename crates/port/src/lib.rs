@@ -11,15 +11,18 @@
 mod counters;
 mod ending;
 mod link;
+mod listener;
 mod peer;
 mod ports;
 mod proxy_header;
+mod socket;
 mod stream;
 
 pub use counters::PortCounters;
 pub use ending::{Ending, raised};
 pub use link::Link;
 pub use peer::Peer;
-pub use ports::{Arrival, Port, PortSettings, Ports, Protocol};
+pub use ports::{Arrival, Port, PortSettings, Ports, Protocol, SocketPort};
 pub use proxy_header::Rewound;
+pub use socket::Socket;
 pub use stream::{EncryptedStream, PlainStream, PortStream};

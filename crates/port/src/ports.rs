@@ -1,24 +1,23 @@
 //! Where the server listens, how connections come in, and how it stops.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use scrinium_accounting::{Accounts, AddressRange, ConnectionRefusal, Holder};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::counters::PortCounters;
 use crate::ending::{Ending, raised};
 use crate::link::Link;
+use crate::listener::Listener;
 use crate::peer::Peer;
 use crate::proxy_header::{self, Beginning, Rewound};
-use crate::stream::PortStream;
-
-/// Connections that the system may hold for us before we accept them.
-const BACKLOG: u32 = 4096;
+use crate::socket::Socket;
+use crate::stream::{PlainStream, PortStream};
 
 /// How long to rest when the system cannot give another connection (out of file handles).
 const ACCEPT_REST: Duration = Duration::from_millis(50);
@@ -63,10 +62,21 @@ pub struct Port {
     pub counters: PortCounters,
 }
 
+/// A socket of the file system to be bound: programs of this machine come in there, without TLS, and count for nobody. They have the
+/// loopback address.
+pub struct SocketPort {
+    /// The file; its owner and group may connect.
+    pub path: PathBuf,
+    /// Who speaks there.
+    pub protocol: Arc<dyn Protocol>,
+    /// What it counts.
+    pub counters: PortCounters,
+}
+
 /// Ports that are bound, and take connections once [`Ports::run`] is called.
 pub struct Ports {
     accounts: Accounts,
-    bound: Vec<(TcpListener, Arc<Port>)>,
+    bound: Vec<(Listener, Arc<Port>)>,
     addresses: Vec<SocketAddr>,
 }
 
@@ -80,13 +90,34 @@ impl Ports {
         let mut addresses = Vec::with_capacity(ports.len());
         for port in ports {
             let address = port.settings.listen;
-            let listener = listen(address).map_err(|error| {
+            let cannot = |error: io::Error| {
                 io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
-            })?;
-            addresses.push(listener.local_addr()?);
+            };
+            let listener = Listener::of_address(address).map_err(cannot)?;
+            addresses.push(listener.local_address().unwrap_or(address));
             bound.push((listener, Arc::new(port)));
         }
         Ok(Self { accounts, bound, addresses })
+    }
+
+    /// Binds a socket of the file system as well.
+    ///
+    /// # Errors
+    /// The system's, with the file's path; somebody else listens there, for one.
+    pub fn bind_socket(&mut self, socket: SocketPort) -> io::Result<()> {
+        let SocketPort { path, protocol, counters } = socket;
+        let listener = Listener::of_file(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot listen on {}: {error}", path.display()))
+        })?;
+        let settings = PortSettings {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            tls: None,
+            trusted_proxies: Vec::new(),
+            proxy_header_required: false,
+            greeting_timeout_ms: 0,
+        };
+        self.bound.push((listener, Arc::new(Port { settings, protocol, counters })));
+        Ok(())
     }
 
     /// Where the ports listen, in the order they were given.
@@ -117,15 +148,8 @@ impl Ports {
     }
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
-
 /// Takes connections of one port until the server stops.
-async fn accept(listener: TcpListener, port: Arc<Port>, accounts: Accounts, mut ending: Ending) {
+async fn accept(listener: Listener, port: Arc<Port>, accounts: Accounts, mut ending: Ending) {
     loop {
         let accepted = tokio::select! {
             biased;
@@ -150,11 +174,18 @@ async fn accept(listener: TcpListener, port: Arc<Port>, accounts: Accounts, mut 
 
 /// Takes a connection into the accounts. Where the server is full and nobody idle, it waits for the first that goes, so
 /// that further ones wait in the system's queue. `None`: its network has as many as it may, all busy.
-async fn admit(peer: SocketAddr, port: &Port, accounts: &Accounts, ending: &mut Ending) -> Option<Arc<Link>> {
+async fn admit(
+    from: Option<SocketAddr>,
+    port: &Port,
+    accounts: &Accounts,
+    ending: &mut Ending,
+) -> Option<Arc<Link>> {
     let settings = &port.settings;
-    let peer = Peer::new(peer.ip(), settings.tls.is_some(), &settings.trusted_proxies);
-    // A trusted proxy's connections are those of its clients.
-    let holder = (!peer.trusted).then(|| Holder::Network(accounts.network(peer.address)));
+    let address = from.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |from| from.ip());
+    let peer = Peer::new(address, settings.tls.is_some(), &settings.trusted_proxies);
+    // A trusted proxy's connections are those of its clients, and those of a socket nobody's.
+    let is_of_network = from.is_some() && !peer.trusted;
+    let holder = is_of_network.then(|| Holder::Network(accounts.network(peer.address)));
     let shed = Arc::new(Notify::new());
     loop {
         let told = Arc::clone(&shed);
@@ -177,9 +208,8 @@ async fn admit(peer: SocketAddr, port: &Port, accounts: &Accounts, ending: &mut 
     }
 }
 
-async fn serve(stream: TcpStream, link: Arc<Link>, port: Arc<Port>, accounts: Accounts, ending: Ending) {
-    // Answers are written whole, so that waiting for more to send only delays them.
-    if stream.set_nodelay(true).is_err() {
+async fn serve(stream: Socket, link: Arc<Link>, port: Arc<Port>, accounts: Accounts, ending: Ending) {
+    if stream.hurry().is_err() {
         return;
     }
     let open = port.counters.open();
@@ -197,7 +227,7 @@ async fn serve(stream: TcpStream, link: Arc<Link>, port: Arc<Port>, accounts: Ac
 }
 
 /// Reads a proxy's header and greets by TLS, where these are due.
-async fn begin(stream: TcpStream, link: Arc<Link>, port: &Port, accounts: &Accounts) -> Option<Arrival> {
+async fn begin(stream: Socket, link: Arc<Link>, port: &Port, accounts: &Accounts) -> Option<Arrival> {
     let patience = Duration::from_millis(port.settings.greeting_timeout_ms);
     let (stream, link) = behind_proxy(stream, link, port, accounts, patience).await?;
     let stream = PortStream::Plain(stream);
@@ -217,12 +247,12 @@ async fn begin(stream: TcpStream, link: Arc<Link>, port: &Port, accounts: &Accou
 /// The stream behind a trusted proxy's header, and the client that it names. `None`: the header is broken or too slow, or
 /// that client's network has too many connections.
 async fn behind_proxy(
-    stream: TcpStream,
+    stream: Socket,
     link: Arc<Link>,
     port: &Port,
     accounts: &Accounts,
     patience: Duration,
-) -> Option<(Rewound<TcpStream>, Arc<Link>)> {
+) -> Option<(PlainStream, Arc<Link>)> {
     if !link.peer.trusted {
         return Some((Rewound::whole(stream), link));
     }

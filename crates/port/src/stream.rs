@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::proxy_header::Rewound;
+use crate::socket::Socket;
 
 /// A connection without TLS, behind a proxy's header.
-pub type PlainStream = Rewound<TcpStream>;
+pub type PlainStream = Rewound<Socket>;
 
 /// A connection with TLS.
 pub type EncryptedStream = TlsStream<PlainStream>;

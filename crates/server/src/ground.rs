@@ -217,7 +217,11 @@ impl Ground {
 
     /// Says that these addresses are served now; they are told, and shown by `show server`.
     pub fn listening(&self, protocol: &str, addresses: &[SocketAddr]) {
-        let urls: Vec<String> = addresses.iter().map(|address| format!("{protocol}://{address}")).collect();
+        self.listening_at(addresses.iter().map(|address| format!("{protocol}://{address}")).collect());
+    }
+
+    /// The same of what has no address of the network.
+    pub(crate) fn listening_at(&self, urls: Vec<String>) {
         for url in &urls {
             tracing::info!(%url, "listening");
         }

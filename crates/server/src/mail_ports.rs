@@ -7,7 +7,7 @@ use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
 use scrinium_directory::Logins;
 use scrinium_mail::{Mailboxes, Resolver};
-use scrinium_port::{Port, PortCounters, PortSettings};
+use scrinium_port::{Port, PortCounters, PortSettings, SocketPort};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
     AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SmtpProtocol,
@@ -45,7 +45,7 @@ pub(crate) fn listening(settings: &Settings) -> [(&'static str, &[Address]); 4] 
     ]
 }
 
-/// The ports of `smtp.listen`, of `lmtp.listen`, and those of `submission`.
+/// The ports of `smtp.listen`, of `lmtp.listen`, and those of `submission`; and the socket of `lmtp.socket`.
 ///
 /// # Errors
 /// An address that this machine does not know, or a certificate that cannot be read.
@@ -53,12 +53,13 @@ pub(crate) fn mail_ports(
     ground: &Ground,
     settings: &Settings,
     parts: &MailParts,
-) -> Result<Vec<Port>, Failure> {
+) -> Result<(Vec<Port>, Option<SocketPort>), Failure> {
     let maker = Maker { ground, settings, parts, budget: budget(settings) };
-    let mut ports = maker.reception(Service::Relay)?;
-    ports.extend(maker.reception(Service::Lmtp)?);
+    let (mut ports, _) = maker.reception(Service::Relay)?;
+    let (lmtp, socket) = maker.reception(Service::Lmtp)?;
+    ports.extend(lmtp);
     ports.extend(maker.submission()?);
-    Ok(ports)
+    Ok((ports, socket))
 }
 
 fn budget(settings: &Settings) -> SpoolBudget {
@@ -86,14 +87,16 @@ struct Group<'g> {
 }
 
 impl Maker<'_> {
-    fn reception(&self, service: Service) -> Result<Vec<Port>, Failure> {
+    fn reception(&self, service: Service) -> Result<(Vec<Port>, Option<SocketPort>), Failure> {
         let Self { ground, settings, parts, budget } = self;
         let (key, name, addresses) = match service {
             Service::Lmtp => ("lmtp.listen", "LMTP", &settings.lmtp.listen),
             Service::Relay | Service::Submission => ("smtp.listen", "SMTP", &settings.smtp.listen),
         };
-        if addresses.is_empty() {
-            return Ok(Vec::new());
+        let file = settings.lmtp.socket.as_str();
+        let file = Some(file).filter(|file| service == Service::Lmtp && !file.is_empty());
+        if addresses.is_empty() && file.is_none() {
+            return Ok((Vec::new(), None));
         }
         let is_encrypted = service == Service::Relay && settings.smtp.starttls;
         let security = if is_encrypted { self.security()? } else { PortSecurity::default() };
@@ -110,7 +113,13 @@ impl Maker<'_> {
             ground.statistics(),
         );
         let protocol = self.protocol(service, security, reception);
-        self.ports(&Group { key, addresses, protocol, counters: self.counters(name), tls: None })
+        let counters = self.counters(name);
+        let socket = file.map(|file| SocketPort {
+            path: settings.in_data_dir(file.as_ref()),
+            protocol: Arc::clone(&protocol) as _,
+            counters: counters.clone(),
+        });
+        Ok((self.ports(&Group { key, addresses, protocol, counters, tls: None })?, socket))
     }
 
     fn submission(&self) -> Result<Vec<Port>, Failure> {

@@ -110,8 +110,14 @@ impl Running {
         };
         let mut all: Vec<Port> =
             ports(ground, &settings)?.into_iter().map(|options| http_port(options, &state)).collect();
-        all.extend(mail_ports(ground, &settings, &parts)?);
-        let ports = Ports::bind(all, accounts).map_err(Failure::work)?;
+        let (mail, socket) = mail_ports(ground, &settings, &parts)?;
+        all.extend(mail);
+        let mut ports = Ports::bind(all, accounts).map_err(Failure::work)?;
+        if let Some(socket) = socket {
+            let url = format!("lmtp+unix:{}", socket.path.display());
+            ports.bind_socket(socket).map_err(Failure::work)?;
+            ground.listening_at(vec![url]);
+        }
         tell_addresses(ground, &settings, ports.addresses());
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;

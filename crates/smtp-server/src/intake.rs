@@ -3,9 +3,9 @@
 use std::io::ErrorKind;
 
 use scrinium_accounting::Account;
-use scrinium_mail::{DepositError, Deposited, IncomingMessage, Mailboxes, RecipientWishes, SendWishes};
+use scrinium_mail::{DepositError, Deposited, EnvelopeItems, IncomingMessage, Mailboxes, RecipientItems};
 use scrinium_smtp::{Answer, Envelope, Refusal, RepeatId, TextSummary};
-use scrinium_smtp_wire::{Body, OriginalRecipient, Return};
+use scrinium_smtp_wire::Return;
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
@@ -99,12 +99,12 @@ impl Intake {
         }
     }
 
-    /// The message is safe when this answers, or none of it is kept.
+    /// The message is safe when this answers, or none of it is kept. `submitter` is the short name of the person who hands it in.
     pub(crate) async fn finish(
         &self,
         incoming: IncomingText,
         desk: &Desk,
-        summary: TextSummary,
+        (summary, submitter): (TextSummary, Option<String>),
     ) -> Result<Deposited, Refusal> {
         let IncomingText { envelope, spool } = incoming;
         let (recipients, mailboxes) = (desk.recipients(&envelope), self.mailboxes.clone());
@@ -114,7 +114,7 @@ impl Intake {
                 source,
                 recipients,
                 return_path: envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default(),
-                wishes: wishes_of(&envelope, &summary),
+                envelope: envelope_items(&envelope, submitter),
             };
             mailboxes.deposit_message(&memo_id(&summary.repeat_ids), &message)
         };
@@ -146,42 +146,29 @@ impl Intake {
     }
 }
 
-/// What an envelope asks for. What matters only to a server that a message goes on to is kept where a person hands it in.
-fn wishes_of(envelope: &Envelope, summary: &TextSummary) -> SendWishes {
+/// What the memo keeps of an envelope, for those who pass the message on.
+fn envelope_items(envelope: &Envelope, submitter: Option<String>) -> EnvelopeItems {
     let parameters = &envelope.parameters;
-    let goes_on = envelope.person.is_some();
-    let is_eight_bit = summary.has_eight_bit || parameters.body == Some(Body::EightBitMime);
-    let recipients = envelope.recipients.iter().filter_map(|recipient| {
-        let wished = &recipient.parameters;
-        let wishes = RecipientWishes {
-            notify: wished.notify.as_ref().map(ToString::to_string),
-            original: wished.original.as_ref().map(original),
-        };
-        (wishes != RecipientWishes::default()).then(|| (address_of(&recipient.path), wishes))
-    });
-    SendWishes {
-        submitter: envelope.person.clone(),
+    let mut items = EnvelopeItems {
+        submitter,
         envelope_id: parameters.envelope_id.clone(),
-        return_content: parameters.return_content.map(|content| return_word(content).to_owned()),
-        utf8: goes_on && parameters.utf8,
-        eight_bit: goes_on && is_eight_bit,
+        returns_all: parameters.return_content.map(|content| content == Return::Full),
         require_tls: parameters.require_tls,
-        tls_not_required: goes_on && summary.head.tls_not_required,
         release_ms: envelope.release_ms,
-        recipients: recipients.collect(),
+        ..EnvelopeItems::default()
+    };
+    for recipient in &envelope.recipients {
+        let said = &recipient.parameters;
+        let notify = said.notify.map(|notify| notify.to_string());
+        let original = said
+            .original
+            .as_ref()
+            .map(|original| format!("{};{}", original.address_type(), original.address()));
+        if notify.is_some() || original.is_some() {
+            items.recipients.insert(address_of(&recipient.path), RecipientItems { notify, original });
+        }
     }
-}
-
-/// RFC 3461 §4.3.
-const fn return_word(content: Return) -> &'static str {
-    match content {
-        Return::Full => "FULL",
-        Return::Headers => "HDRS",
-    }
-}
-
-fn original(original: &OriginalRecipient) -> String {
-    format!("{};{}", original.address_type(), original.address())
+    items
 }
 
 /// The same for the same message to the same recipients, in whatever order; without ids of its own a message is new.

@@ -116,7 +116,7 @@ impl Sender {
     async fn finish(&mut self, summary: TextSummary) -> Answer {
         let Some(incoming) = self.incoming.take() else { return Answer::Trouble };
         let recipients = incoming.recipients();
-        let delivery = match self.shared.intake.finish(incoming, &self.shared.desk, summary).await {
+        let delivery = match self.shared.intake.finish(incoming, &self.shared.desk, (summary, None)).await {
             Ok(_) => Delivery::Accepted,
             Err(refusal) => Delivery::Refused(refusal),
         };

@@ -255,7 +255,8 @@ impl Submitter {
     async fn finish(&mut self, summary: TextSummary) -> Answer {
         let reservation = self.reservation.take();
         let Some(incoming) = self.incoming.take() else { return Answer::Trouble };
-        match self.shared.intake.finish(incoming, &self.shared.desk, summary).await {
+        let submitter = self.admitted.as_ref().map(|admitted| admitted.login.person.short_name.clone());
+        match self.shared.intake.finish(incoming, &self.shared.desk, (summary, submitter)).await {
             Ok(deposited) => {
                 if let Some(reservation) = reservation.filter(|_| deposited == Deposited::Now) {
                     reservation.keep();
@@ -273,8 +274,7 @@ impl Shared {
     }
 
     fn own_address(&self, person: &Person) -> Option<Mailbox> {
-        let address = self.desk.resolver.address_of(person)?;
-        Mailbox::parse(address.as_bytes()).ok()
+        self.desk.resolver.mailbox_of(person)
     }
 
     fn sender_field(&self, person: &Person, fields: &HeadFields) -> Result<SenderField, Refusal> {

@@ -213,8 +213,8 @@ fn copy_of(mailbox: &Database, waiting: &Waiting, clock: &Clock) -> Result<Copy,
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
         names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, None, &ROUTER)).collect();
     let attachments = attachments?;
-    let routing = [field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE, field::ENVELOPE];
-    for name in ["_id", "_rev", "_attachments"].into_iter().chain(routing) {
+    let hidden = [field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE, field::ENVELOPE];
+    for name in ["_id", "_rev", "_attachments"].into_iter().chain(hidden) {
         memo.shift_remove(name);
     }
     // Who may read and edit what is in a mail database says its owner, and no sender.

@@ -8,7 +8,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use scrinium_accounting::{AccountOptions, Accounts};
-use scrinium_port::{Arrival, Ending, Port, PortCounters, PortSettings, PortStream, Ports, Protocol, raised};
+use scrinium_port::{
+    Arrival, Ending, Port, PortCounters, PortSettings, PortStream, Ports, Protocol, SocketPort, raised,
+};
 use scrinium_statistics::Registry;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -77,6 +79,7 @@ struct Served {
     stop: oneshot::Sender<()>,
     running: tokio::task::JoinHandle<()>,
     connector: TlsConnector,
+    tls: Arc<rustls::ServerConfig>,
 }
 
 /// Two ports of one protocol: one in plain text, and one with TLS from the start.
@@ -108,11 +111,12 @@ fn serve_with(options: AccountOptions, proxy_header_required: bool) -> Served {
         protocol: Arc::clone(&protocol),
         counters: counters.clone(),
     };
-    let ports = Ports::bind(vec![port(None), port(Some(tls))], Accounts::new(options)).unwrap();
+    let ports = Ports::bind(vec![port(None), port(Some(Arc::clone(&tls)))], Accounts::new(options)).unwrap();
     let addresses = ports.addresses().to_vec();
     let (stop, stopped) = oneshot::channel();
     let running = tokio::spawn(ports.run(async { drop(stopped.await) }, Duration::from_secs(5)));
-    Served { registry, addresses, open, stop, running, connector: TlsConnector::from(Arc::new(client)) }
+    let connector = TlsConnector::from(Arc::new(client));
+    Served { registry, addresses, open, stop, running, connector, tls }
 }
 
 impl Served {
@@ -132,6 +136,41 @@ impl Served {
     fn counted(&self, name: &str) -> u64 {
         self.registry.snapshot().counters[name]
     }
+}
+
+#[tokio::test]
+async fn programs_of_this_machine_come_in_by_a_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    // What a server has left that was killed.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let served = serve(AccountOptions::default());
+    let registry = Registry::new();
+    let protocol: Arc<dyn Protocol> = Arc::new(Echo { tls: served.tls.clone() });
+    let socket = |path: &std::path::Path| SocketPort {
+        path: path.to_owned(),
+        protocol: Arc::clone(&protocol),
+        counters: PortCounters::register(&registry, "FILE", Arc::default()),
+    };
+    let mut ports = Ports::bind(Vec::new(), Accounts::new(AccountOptions::default())).unwrap();
+    ports.bind_socket(socket(&path)).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(ports.run(async { drop(stopped.await) }, Duration::from_secs(5)));
+    let mut client = BufReader::new(tokio::net::UnixStream::connect(&path).await.unwrap());
+    assert!(line(&mut client).await.contains("127.0.0.1"));
+    client.write_all(b"over a file\n").await.unwrap();
+    assert_eq!(line(&mut client).await, "over a file\n");
+    // Somebody listens there already.
+    let mut second = Ports::bind(Vec::new(), Accounts::new(AccountOptions::default())).unwrap();
+    let error = second.bind_socket(socket(&path)).unwrap_err();
+    assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    drop(client);
+    drop(stop);
+    running.await.unwrap();
+    assert!(!path.exists(), "it goes with the server");
 }
 
 async fn line<S: AsyncBufReadExt + Unpin>(stream: &mut S) -> String {

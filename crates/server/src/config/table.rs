@@ -427,6 +427,9 @@ configuration! {
         /// Where it listens, such as `127.0.0.1:24`. Everybody who reaches it can bring mail that nobody has examined. Empty:
         /// nowhere.
         listen: Addresses { at_least: 0 } = "", File;
+        /// A socket of this machine's file system, such as `/run/scrinium/lmtp`, to which the server's user and group may connect.
+        /// A relative path begins in the data folder. Empty: none.
+        socket: Text { form: "a path, or empty", check: checks::file_or_empty } = "", File;
     }
 
     /// The database in which the server keeps a record of what happens (docs/operate/log-database.md).

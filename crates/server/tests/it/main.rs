@@ -35,6 +35,9 @@ mod import_port;
 mod lab_experiment;
 mod log_database;
 mod logins;
+mod mail_corpus;
+mod mail_ports;
+mod mail_programs;
 mod messages;
 mod operate;
 #[cfg(feature = "lab")]

@@ -431,7 +431,7 @@ fn whatever_is_sent_the_server_answers_in_replies_and_serves_on() {
     for service in SERVICES {
         let server = runtime.block_on(async { start(service) });
         let mut runner =
-            TestRunner::new(Config { cases: 40 * times, failure_persistence: None, ..Config::default() });
+            TestRunner::new(Config { cases: 25 * times, failure_persistence: None, ..Config::default() });
         let tried = runner.run(&prop::collection::vec(piece(), 1..40), |pieces| {
             runtime.block_on(async {
                 let mut client = server.connect().await;

@@ -100,7 +100,7 @@ async fn a_message_that_is_handed_in_is_completed_and_reaches_people() {
     let reply = client.deliver("ada@acme.example", &["bob@acme.example"], MESSAGE).await;
     assert!(reply.starts_with("250"), "{reply}");
     let [waiting] = <[_; 1]>::try_from(server.waiting()).unwrap();
-    assert_eq!(waiting["$Envelope"]["Submitter"], json!("person:ada"));
+    assert_eq!(waiting["$Envelope"]["submitter"], json!("ada"));
     server.deliver();
     let [(memo, source)] = <[_; 1]>::try_from(server.mail_of("bob")).unwrap();
     assert!(!memo.contains_key("$Envelope"));
@@ -151,6 +151,7 @@ async fn everybody_comes_in_by_each_mechanism() {
     let server = start(|setting| {
         setting.begins_with_tls = true;
         setting.tokens = Some(Arc::new(Provider));
+        setting.options.has_tokens = true;
     });
     let (right, wrong) = (token("ada@acme.example"), token("bob@far.example"));
     for mechanism in SaslMechanism::ALL {
@@ -164,7 +165,9 @@ async fn everybody_comes_in_by_each_mechanism() {
         };
         let mut client = server.connect_encrypted().await;
         client.ask("EHLO home.example").await;
-        let bound = bindings(&client, &server);
+        // Who could bind and believes that the server cannot has met somebody in between.
+        let is_bound = mechanism == SaslMechanism::ScramSha256Plus;
+        let bound = if is_bound { bindings(&client, &server) } else { ChannelBindings::default() };
         let name = if is_token { "ada@acme.example" } else { "ada" };
         let reply = log_in(&mut client, (mechanism, name, secret("wrong")), &bound).await;
         assert!(reply.starts_with("535"), "{mechanism:?}: {reply}");
@@ -294,9 +297,8 @@ async fn other_domains_are_for_servers_that_send_there() {
     let [waiting] = <[_; 1]>::try_from(server.waiting()).unwrap();
     assert_eq!(
         waiting["$Envelope"],
-        json!({"Submitter": "person:ada", "Id": "QQ314159", "Return": "HDRS", "Utf8": true, "EightBit": true,
-            "RequireTls": true,
-            "Recipients": {"eve@far.example": {"Notify": "SUCCESS,DELAY", "Original": "rfc822;Eve@far.example"}}})
+        json!({"submitter": "ada", "envelope_id": "QQ314159", "returns_all": false, "require_tls": true,
+            "recipients": {"eve@far.example": {"notify": "SUCCESS,DELAY", "original": "rfc822;Eve@far.example"}}})
     );
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Incoming {
     /// What is wrong behind the bytes that are unread.
     fault: Option<Refusal>,
     refusal: Option<Refusal>,
+    /// It has a CR or LF by itself: another server may see its end elsewhere.
+    is_unclear: bool,
     is_whole: bool,
     pub(crate) id: String,
     pub(crate) began_ms: u64,
@@ -82,6 +84,7 @@ impl Incoming {
             has_eight_bit: false,
             fault: None,
             refusal: None,
+            is_unclear: false,
             is_whole: false,
             id,
             began_ms,
@@ -146,6 +149,7 @@ impl Incoming {
         } else {
             None
         };
+        self.is_unclear |= matches!(fault, Some(TextFault::BareCarriageReturn | TextFault::BareLineFeed));
         if let Some(fault) = fault.or(own) {
             self.fault.get_or_insert_with(|| fault_refusal(fault));
         }
@@ -160,6 +164,11 @@ impl Incoming {
 
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_ref()
+    }
+
+    /// Whether another server may see the end of the text elsewhere.
+    pub(crate) fn is_unclear(&self) -> bool {
+        self.is_unclear
     }
 
     /// Whether more was sent than anybody by mistake would.

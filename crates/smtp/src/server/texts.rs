@@ -86,7 +86,13 @@ impl ServerSession {
         }
         let State::Data { is_over } = self.state else { return Step::Done };
         if is_over {
+            let is_unclear = self.incoming().is_some_and(Incoming::is_unclear);
             self.text_is_whole(true);
+            if is_unclear {
+                // What stands behind this end may be text to the server that has passed it on: nothing of it is a command.
+                let text = "Where the message ends is not clear; the connection is closed";
+                self.close(&reply(421, (4, 7, 0), text));
+            }
             return Step::Done;
         }
         let piece_bytes = self.limits().piece_bytes.max(1);

@@ -37,6 +37,7 @@ struct Model {
     /// A chunk has come.
     has_text: bool,
     stored: usize,
+    is_closed: bool,
 }
 
 impl Model {
@@ -46,6 +47,9 @@ impl Model {
 
     /// The codes of the replies.
     fn act(&mut self, act: Act) -> Vec<u16> {
+        if self.is_closed {
+            return Vec::new();
+        }
         let code = match act {
             Act::Hello => {
                 self.forget();
@@ -76,7 +80,8 @@ impl Model {
             Act::Data { is_bare } => {
                 self.forget();
                 self.stored += usize::from(!is_bare);
-                return vec![354, if is_bare { 550 } else { 250 }];
+                self.is_closed = is_bare;
+                return if is_bare { vec![354, 550, 421] } else { vec![354, 250] };
             }
             Act::Chunk { is_bare: true, .. } => {
                 self.forget();

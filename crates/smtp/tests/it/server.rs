@@ -122,12 +122,15 @@ fn lmtp_answers_for_each_recipient() {
     assert!(port.world.stored[0].text.contains(" with LMTP id "));
     // A text that is refused is refused for all.
     assert_eq!(port.codes(&format!("{envelope}DATA\r\n")), [250, 250, 250, 550, 250, 354]);
-    assert_eq!(port.codes("bare\nend\r\n.\r\n"), [550, 550, 550]);
+    assert_eq!(port.codes(&format!("{}\r\n.\r\n", "x".repeat(70_000))), [550, 550, 550]);
     assert_eq!(
         port.codes(&format!("{envelope}BDAT 4 LAST\r\na\nb\n")),
         [250, 250, 250, 550, 250, 550, 550, 550]
     );
     assert_eq!(port.codes("DATA\r\n"), [503]);
+    // Where a text ends is not clear to all: then nothing that follows is heard.
+    assert_eq!(port.codes(&format!("{envelope}DATA\r\n")), [250, 250, 250, 550, 250, 354]);
+    assert_eq!(port.codes("bare\nend\r\n.\r\nNOOP\r\n"), [550, 550, 550, 421]);
 }
 
 #[test]

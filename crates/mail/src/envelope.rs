@@ -1,0 +1,73 @@
+//! What the envelope of a message says, as far as its memo keeps it for those who pass it on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::memo::field;
+
+/// What an envelope says next to its addresses. A memo keeps it in `$Envelope` until it is routed; only the server writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EnvelopeItems {
+    /// What the message is recognised by when it comes once more, whoever of its recipients it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat_id: Option<String>,
+    /// The person who submitted it, by short name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submitter: Option<String>,
+    /// ENVID (RFC 3461 §4.4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub envelope_id: Option<String>,
+    /// RET (RFC 3461 §4.3): whether all of the message comes back with a notice of failure, or its head alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub returns_all: Option<bool>,
+    /// REQUIRETLS (RFC 8689).
+    #[serde(skip_serializing_if = "is_false")]
+    pub require_tls: bool,
+    /// Not sent before this (RFC 4865), in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_ms: Option<u64>,
+    /// Recipients of whom more was said, by their addresses as the envelope has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub recipients: BTreeMap<String, RecipientItems>,
+}
+
+/// What was said of one recipient.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RecipientItems {
+    /// NOTIFY (RFC 3461 §4.1), as it is written: `NEVER`, or of `SUCCESS`, `FAILURE` and `DELAY`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notify: Option<String>,
+    /// ORCPT (RFC 3461 §4.2), decoded: a type, a semicolon and an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Fields of a memo that only the server writes: who hears of failures, and what the envelope said.
+pub const SERVER_FIELDS: [&str; 2] = [field::RETURN_PATH, field::ENVELOPE];
+
+/// Puts what the server has written into a memo in the place of what somebody else wrote there: `stored` is the memo as it
+/// stands in its mail.box, if it does.
+pub fn keep_server_fields(memo: &mut Map<String, Value>, stored: Option<&Map<String, Value>>) {
+    for name in SERVER_FIELDS {
+        match stored.and_then(|stored| stored.get(name)) {
+            Some(value) => drop(memo.insert(name.to_owned(), value.clone())),
+            None => drop(memo.shift_remove(name)),
+        }
+    }
+}
+
+impl EnvelopeItems {
+    /// The field; `None` where there is nothing to keep.
+    pub(crate) fn to_value(&self) -> Option<Value> {
+        if *self == Self::default() { None } else { serde_json::to_value(self).ok() }
+    }
+}
