@@ -98,6 +98,16 @@ impl Resolver {
         })
     }
 
+    /// The name under which the directory knows who logs in: an address at one of our domains that the directory does not have is the
+    /// short name before the `@`.
+    #[must_use]
+    pub fn login_name<'a>(&self, name: &'a str) -> &'a str {
+        match self.lookup.find(name) {
+            Found::Nobody => self.local_part(name).unwrap_or(name),
+            Found::Person(_) | Found::Group(_) | Found::Several => name,
+        }
+    }
+
     /// Whether addresses of this domain are people's short names here.
     #[must_use]
     pub fn is_local(&self, domain: &str) -> bool {

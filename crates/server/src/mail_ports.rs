@@ -129,8 +129,8 @@ impl Maker<'_> {
             return Ok(Vec::new());
         }
         let limits = AllowanceLimits {
-            messages: set.messages_per_day as u64,
-            recipients: set.recipients_per_day as u64,
+            messages: set.max_messages_per_day as u64,
+            recipients: set.max_recipients_per_day as u64,
         };
         let submission = Submission::new(
             SubmissionOptions {

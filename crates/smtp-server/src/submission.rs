@@ -119,9 +119,10 @@ impl Guest for Submitter {
                 Request::Greet(_) => Answer::Accepted,
                 Request::Account(name) => {
                     let logins = &self.shared.options.logins;
-                    Answer::Account(logins.scram_account(&name, Protocol::Submission))
+                    let name = self.shared.desk.resolver.login_name(&name);
+                    Answer::Account(logins.scram_account(name, Protocol::Submission))
                 }
-                Request::LogIn(claim) => self.log_in(&claim, protection).await,
+                Request::LogIn(claim) => self.log_in(claim, protection).await,
                 Request::Sender(question) => self.sender(&question),
                 Request::Recipient(question) => Answer::Recipient(self.recipient(&question)),
                 Request::Begin(envelope) => self.begin(*envelope).await,
@@ -141,12 +142,13 @@ impl Guest for Submitter {
 }
 
 impl Submitter {
-    async fn log_in(&mut self, claim: &Claim, protection: Protection) -> Answer {
+    async fn log_in(&mut self, mut claim: Claim, protection: Protection) -> Answer {
         let options = &self.shared.options;
+        claim.name = claim.name.map(|name| self.shared.desk.resolver.login_name(&name).to_owned());
         let approach =
             Approach { protocol: Protocol::Submission, protection, address: self.link.peer.address };
         let tokens = options.tokens.as_deref();
-        let login = match options.logins.prove_claim(claim, tokens, &approach).await {
+        let login = match options.logins.prove_claim(&claim, tokens, &approach).await {
             Ok(login) => login,
             Err(error) => return Answer::Login(verdict_of(&error)),
         };

@@ -412,10 +412,10 @@ configuration! {
         /// Whether programs of this machine, which come from a loopback address, may log in without TLS.
         loopback_without_tls: Boolean = "false", File;
         /// Messages that a person may hand in within 24 hours. More are refused for the time being (451). 0: as many as they like.
-        messages_per_day: Integer { min: 0, max: 1_000_000_000 } = "5000", Restart;
+        max_messages_per_day: Integer { min: 0, max: 1_000_000_000 } = "5000", Restart;
         /// Recipients of the messages that a person hands in within 24 hours, each counted as often as a message names them. 0: as
         /// many as they like.
-        recipients_per_day: Integer { min: 0, max: 1_000_000_000 } = "10000", Restart;
+        max_recipients_per_day: Integer { min: 0, max: 1_000_000_000 } = "10000", Restart;
         /// Whether the address of the computer from which a person sends stays out of the trace of the message, which everybody
         /// reads who gets it.
         hide_clients: Boolean = "true", Restart;
