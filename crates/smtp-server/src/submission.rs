@@ -144,7 +144,8 @@ impl Guest for Submitter {
 impl Submitter {
     async fn log_in(&mut self, mut claim: Claim, protection: Protection) -> Answer {
         let options = &self.shared.options;
-        claim.name = claim.name.map(|name| self.shared.desk.resolver.login_name(&name).to_owned());
+        let known = |name: String| self.shared.desk.resolver.login_name(&name).to_owned();
+        (claim.name, claim.act_as) = (claim.name.map(known), claim.act_as.map(known));
         let approach =
             Approach { protocol: Protocol::Submission, protection, address: self.link.peer.address };
         let tokens = options.tokens.as_deref();

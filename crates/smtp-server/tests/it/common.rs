@@ -102,10 +102,12 @@ impl Server {
         let directory = Arc::new(Directory::open(&databases).unwrap());
         let mailboxes = Mailboxes::open(&databases, 2, &registry).unwrap();
         for name in ["ada", "bob"] {
+            // Only Ada's address stands in the directory.
+            let address = (name == "ada").then_some("ada@acme.example");
             add(
                 &databases,
                 json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name,
-                "FullName": [format!("{name} Someone")]}),
+                "FullName": [format!("{name} Someone")], "InternetAddress": address}),
             );
         }
         add(
