@@ -45,7 +45,7 @@ pub use access::initial::InitialAccess;
 pub use access::list::AccessList;
 pub use access::{Access, Level};
 pub use attachment::AttachmentReader;
-pub use changes::{Change, Changes, ChangesQuery, Since};
+pub use changes::{Change, Changes, ChangesFilter, ChangesQuery, Since};
 #[doc(hidden)]
 pub use collation::Collation;
 pub use compaction_record::PurgedDocument;
@@ -70,4 +70,4 @@ pub use sizes::DatabaseSizes;
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::purge::PurgedLeaves;
 pub use update::{MAX_EDITS, Update, Updated};
-pub use view::{Reading, ViewUpdate};
+pub use view::{Reading, UpdateFunction, ViewUpdate, selector_filter};

@@ -15,7 +15,7 @@ use crate::access::identity::Identity;
 use crate::access::list::AccessList;
 use crate::access::{Access, Level};
 use crate::attachment::AttachmentReader;
-use crate::changes::{Changes, ChangesQuery};
+use crate::changes::{Changes, ChangesFilter, ChangesQuery};
 use crate::compaction_record::PurgedDocument;
 use crate::database::Database;
 use crate::edit::{Edit, EditMode, NewAttachment};
@@ -26,7 +26,7 @@ use crate::read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsD
 use crate::rows::{RowQuery, Rows};
 use crate::update::purge::PurgedLeaves;
 use crate::update::{Update, Updated};
-use crate::view::Reading;
+use crate::view::{Reading, UpdateFunction};
 
 pub use description::{DatabaseContents, DatabaseDescription, FolderDescription};
 
@@ -371,6 +371,35 @@ impl DatabaseSession {
     /// As there.
     pub fn changes(&self, query: ChangesQuery) -> Result<Changes> {
         self.database.changes(query, &self.access)
+    }
+
+    /// As [`Database::function_filter`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn function_filter(
+        &self,
+        design: &str,
+        name: &str,
+        request: String,
+    ) -> Result<Arc<dyn ChangesFilter>> {
+        self.database.function_filter(design, name, request, &self.access)
+    }
+
+    /// As [`Database::view_filter`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn view_filter(&self, design: &str, name: &str) -> Result<Arc<dyn ChangesFilter>> {
+        self.database.view_filter(design, name, &self.access)
+    }
+
+    /// As [`Database::update_function`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn update_function(&self, design: &str, name: &str) -> Result<UpdateFunction> {
+        self.database.update_function(design, name, &self.access)
     }
 
     /// As [`Database::open_attachment`].

@@ -15,6 +15,7 @@ pub(crate) mod entries;
 mod evaluate;
 mod failures;
 mod figures;
+mod filter;
 mod folder;
 mod follow;
 mod gone;
@@ -63,6 +64,7 @@ use resort::Resorted;
 use update::Waiting;
 
 pub use figures::{ViewCounts, register_view_statistics};
+pub use filter::{UpdateFunction, selector_filter};
 pub use follow::Announced;
 pub(crate) use read::ViewRows;
 pub use registry::drop_all;

@@ -1,14 +1,16 @@
 //! `_changes`: what is asked for, and the feed that ends with the last change there is.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, Response, StatusCode};
-use scrinium_database::{Change, Changes, ChangesQuery, Since};
+use scrinium_database::{Change, Changes, ChangesFilter, ChangesQuery, Since, selector_filter};
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::Selector;
 use serde_json::{Map, Value};
 
 use crate::access::Opened;
+use crate::asked::AskedObject;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -46,7 +48,7 @@ pub(crate) async fn changes(context: &Context, body: Option<&mut RequestBody>) -
         }
         None => None,
     };
-    let query = changes_query(context, members)?;
+    let mut query = changes_query(context, members.as_ref())?;
     let style = match context.query.get("feed") {
         None | Some("normal") => None,
         // A feed that goes backwards has no new end to wait for.
@@ -60,6 +62,11 @@ pub(crate) async fn changes(context: &Context, body: Option<&mut RequestBody>) -
             ));
         }
     };
+    if let Some(wanted) = DesignFilter::of(context)? {
+        let text = members.filter(|members| !members.is_empty()).map(|members| Value::Object(members).to_string());
+        let request = AskedObject::of(context, None, text.as_deref())?;
+        query.filter = Some(context.with_database(move |database| wanted.open(&database, request)).await?);
+    }
     let Some(style) = style else {
         let begun = context
             .with_database(move |database| {
@@ -98,7 +105,7 @@ fn waiting(context: &Context) -> Result<Waiting> {
     })
 }
 
-fn changes_query(context: &Context, body: Option<Map<String, Value>>) -> Result<ChangesQuery> {
+fn changes_query(context: &Context, body: Option<&Map<String, Value>>) -> Result<ChangesQuery> {
     let query = &context.query;
     let resumed = context.header(&LAST_EVENT_ID).or_else(|| query.get("last-event-id"));
     let since = match resumed.or_else(|| query.get("since")) {
@@ -125,14 +132,14 @@ fn changes_query(context: &Context, body: Option<Map<String, Value>>) -> Result<
 fn filtered(
     mut query: ChangesQuery,
     context: &Context,
-    body: Option<Map<String, Value>>,
+    body: Option<&Map<String, Value>>,
 ) -> Result<ChangesQuery> {
     match context.query.get("filter") {
         None => {}
         Some("_design") => query.design_only = true,
         Some("_doc_ids") => {
-            let ids = match (body.and_then(|mut body| body.remove("doc_ids")), context.query.get("doc_ids")) {
-                (Some(ids), _) => ids,
+            let ids = match (body.and_then(|body| body.get("doc_ids")), context.query.get("doc_ids")) {
+                (Some(ids), _) => ids.clone(),
                 (None, Some(text)) => serde_json::from_str(text).map_err(|_| HttpError::invalid_json())?,
                 (None, None) => {
                     let reason = "`doc_ids` must be given with the filter `_doc_ids`.";
@@ -151,15 +158,59 @@ fn filtered(
                 .ok_or_else(|| HttpError::bad_request("Selector must be specified in POST payload"))?;
             let selector =
                 Selector::parse(selector).map_err(|error| HttpError::bad_request(error.reason()))?;
-            query.selector = Some(selector);
+            query.filter = Some(selector_filter(selector));
         }
-        Some(other) => {
-            return Err(HttpError::not_implemented(format!(
-                "The filter `{other}` is not offered; there are `_doc_ids`, `_selector` and `_design`."
-            )));
-        }
+        // See `DesignFilter`.
+        Some(_) => {}
     }
     Ok(query)
+}
+
+/// A filter that stands in a design document.
+enum DesignFilter {
+    Function { design: String, name: String },
+    View { design: String, name: String },
+}
+
+impl DesignFilter {
+    /// The one that a request wants, if it wants one.
+    fn of(context: &Context) -> Result<Option<Self>> {
+        match context.query.get("filter") {
+            None | Some("" | "_doc_ids" | "_selector" | "_design") => Ok(None),
+            Some("_view") => {
+                let view = context.query.get("view").filter(|view| !view.is_empty());
+                let view = view
+                    .ok_or_else(|| HttpError::bad_request("`view` filter parameter is not provided."))?;
+                let reason = "`view` must be of the form `designname/viewname`";
+                let (design, name) = names_of(view).ok_or_else(|| HttpError::bad_request(reason))?;
+                Ok(Some(Self::View { design, name }))
+            }
+            Some(filter) => {
+                let reason = "`filter` must be one of `_doc_ids`, `_selector`, `_design`, `_view`, or of the form \
+                              `designname/filtername`";
+                let (design, name) = names_of(filter).ok_or_else(|| HttpError::bad_request(reason))?;
+                Ok(Some(Self::Function { design, name }))
+            }
+        }
+    }
+
+    /// Blocks.
+    fn open(&self, database: &Opened, request: AskedObject) -> Result<Arc<dyn ChangesFilter>> {
+        match self {
+            Self::Function { design, name } => {
+                let request = request.with_database(database)?;
+                Ok(database.function_filter(design, name, request)?)
+            }
+            Self::View { design, name } => Ok(database.view_filter(design, name)?),
+        }
+    }
+}
+
+/// The design document and what is meant in it. The design document's name has no slash, or an encoded one.
+fn names_of(text: &str) -> Option<(String, String)> {
+    let (design, name) = text.split_once('/')?;
+    let is_whole = !design.is_empty() && !name.is_empty() && !design.starts_with('_');
+    is_whole.then(|| (design.to_owned(), name.to_owned()))
 }
 
 /// Changes, read as many at once as fill a piece.

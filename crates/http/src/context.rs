@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::header::{CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
-use http::{HeaderMap, HeaderName, Method};
+use http::{HeaderMap, HeaderName, Method, Uri};
 use parking_lot::Mutex;
 use scrinium_accounting::Account;
 use scrinium_database::Reading;
@@ -36,6 +36,8 @@ pub(crate) struct Context {
     pub(crate) port: Arc<PortOptions>,
     pub(crate) method: Method,
     pub(crate) address: Address,
+    /// What was asked for, as it came.
+    pub(crate) target: Uri,
     /// What the table of routes says of the request.
     pub(crate) entry: &'static MethodRoute,
     pub(crate) headers: HeaderMap,

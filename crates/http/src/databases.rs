@@ -38,7 +38,7 @@ pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
 }
 
 /// What CouchDB says of a database. A person who does not see all documents gets nothing that counts them.
-fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
+pub(crate) fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
     let contents = info.contents.as_ref();
     let sizes = contents.map(|contents| &contents.sizes);
     let sizes = sizes.map(|sizes| {

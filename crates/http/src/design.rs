@@ -14,16 +14,21 @@ pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     Ok(response::json_value(StatusCode::OK, &info))
 }
 
-/// CouchDB's functions that this server does not run.
+/// CouchDB's functions that this server does not run, and why not.
 pub(crate) fn unknown_function(context: &Context) -> Result<Response<Body>> {
     let name = context.address.value("function")?;
     match name.split('/').next().unwrap_or_default() {
-        "_show" | "_list" | "_update" | "_rewrite" | "_search" | "_nouveau" => {
-            let name = name.split('/').next().unwrap_or_default();
-            Err(HttpError::not_implemented(format!(
-                "Functions of design documents other than views are not supported ({name})."
-            )))
+        "_show" | "_list" => Err(HttpError::not_implemented(
+            "Show and list functions are not offered: read the document or the view, and let the client make a page of it.",
+        )),
+        "_rewrite" => Err(HttpError::not_implemented(
+            "Rewrites are not offered: let a reverse proxy in front of the server rewrite addresses.",
+        )),
+        "_update" => Err(HttpError::not_found("Invalid path: an update function is asked by `_update/NAME`, or `_update/NAME/ID`.")),
+        "_search" | "_nouveau" => {
+            Err(HttpError::not_implemented("Search indexes of design documents are not offered."))
         }
+        "_partition" => Err(HttpError::not_implemented("Partitioned databases are not offered.")),
         _ => Err(HttpError::not_found("missing")),
     }
 }
@@ -40,6 +45,9 @@ pub(crate) fn unknown_special(context: &Context) -> HttpError {
         let reason =
             "Temporary views are not supported; put the map function into a design document, or ask `_find`.";
         return HttpError::new(StatusCode::GONE, "gone", reason);
+    }
+    if name == "_partition" {
+        return HttpError::not_implemented("Partitioned databases are not offered.");
     }
     if name == "_local" {
         return match context.address.get("special") {

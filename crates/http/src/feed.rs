@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_accounting::{Claim, Resource};
+use scrinium_accounting::{Account, Claim, Resource};
 use scrinium_database::{ChangesQuery, Level, Since};
 use scrinium_document::json::{FilledText, JsonWriter};
 use scrinium_worker::WorkerPool;
@@ -53,6 +53,7 @@ pub(crate) async fn open(
     let claim = context.account.claim(Resource::Feeds, 1)?;
     let mut feed = Feed {
         _claim: claim,
+        account: context.account.clone(),
         standing: StandingWatch::new(&context.state, &context.identity),
         database: opened,
         identity: context.identity.clone(),
@@ -88,6 +89,8 @@ pub(crate) async fn open(
 struct Feed {
     /// One of the feeds that one person may have.
     _claim: Claim,
+    /// Whose threads run its filter.
+    account: Account,
     /// Ends the feed when its reader logs out, leaves, or has other roles or another password.
     standing: StandingWatch,
     database: Opened,
@@ -219,8 +222,14 @@ impl Feed {
     /// Reads about a piece of changes on the worker pool.
     async fn pull(&self, mut reader: ChangeReader, mut text: JsonWriter) -> Result<Pulled> {
         let (style, any) = (self.style, self.any);
+        // A filter may take its time: nobody's may have all threads. Given back by the work itself.
+        let thread = match &self.query.filter {
+            Some(_) => Some(self.account.thread().await),
+            None => None,
+        };
         let admission = admit_again(&self.workers).await?;
         let pulled = admission.run(move || {
+            let _thread = thread;
             let mut given = 0;
             let last = reader.write(&mut text, |text, change| {
                 if style == Style::LongPoll && (any || given > 0) {

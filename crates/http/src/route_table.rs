@@ -10,7 +10,7 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, copy, databases, design, document, find,
-    folder, indexes, server_pages, session, settings, unread, web_pages, write,
+    folder, handler, indexes, server_pages, session, settings, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -40,6 +40,8 @@ const PLAIN_DOCUMENT: Limits =
     Limits { body: BodyLimit::PlainDocument, gzip: true, elements: 0, seconds: 60 };
 /// Many documents; as many as this.
 const BULK: Limits = Limits { body: BodyLimit::Port, gzip: true, elements: 100_000, seconds: 60 };
+/// What an update function gets as text.
+const HANDLED: Limits = Limits { body: BodyLimit::Bytes(2 * MB), gzip: true, elements: 0, seconds: 60 };
 const ATTACHMENT: Limits = Limits { body: BodyLimit::Attachment, gzip: true, elements: 0, seconds: 60 };
 
 const NONE: &[&str] = &[];
@@ -106,6 +108,7 @@ const CHANGES: &[&str] = &[
     "style",
     "feed",
     "filter",
+    "view",
     "doc_ids",
     "heartbeat",
     "timeout",
@@ -512,6 +515,20 @@ static ROUTES: &[Route] = &[
     Route {
         path: "/{db}/_design/{ddoc}/_info",
         methods: &[get(Operation::Other, READER, NONE, |c, _| Box::pin(design::info(c)))],
+    },
+    Route {
+        path: "/{db}/_design/{ddoc}/_update/{handler}",
+        methods: &[
+            act("POST", Operation::UpdateNote, READER, HANDLED, NONE, |c, b| Box::pin(handler::run(c, b))),
+            act("PUT", Operation::UpdateNote, READER, HANDLED, NONE, |c, b| Box::pin(handler::run(c, b))),
+        ],
+    },
+    Route {
+        path: "/{db}/_design/{ddoc}/_update/{handler}/{target...}",
+        methods: &[
+            act("POST", Operation::UpdateNote, READER, HANDLED, NONE, |c, b| Box::pin(handler::run(c, b))),
+            act("PUT", Operation::UpdateNote, READER, HANDLED, NONE, |c, b| Box::pin(handler::run(c, b))),
+        ],
     },
     Route {
         path: "/{db}/_design/{ddoc}/{function...}",

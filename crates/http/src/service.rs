@@ -286,6 +286,7 @@ async fn answer_parts(
         port,
         method: if method == Method::HEAD { Method::GET } else { method },
         address,
+        target: parts.uri,
         entry,
         headers: parts.headers,
         query,
@@ -323,8 +324,9 @@ fn written_people(context: &Context) -> Option<(String, Option<String>)> {
     if context.method == Method::GET || !context.state.authenticator.keeps_people(database) {
         return None;
     }
-    // A copy is another document than the one in the address.
-    let id = context.address.document_id().ok().filter(|_| context.method.as_str() != "COPY");
+    // A copy, or what an update function makes, is another document than the one in the address.
+    let is_other = context.method.as_str() == "COPY" || context.address.get("handler").is_some();
+    let id = context.address.document_id().ok().filter(|_| !is_other);
     Some((database.to_owned(), id))
 }
 

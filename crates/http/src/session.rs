@@ -83,6 +83,11 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     [HOST_COOKIE_NAME, COOKIE_NAME].into_iter().filter_map(|name| cookie(headers, name))
 }
 
+/// Whether a cookie of this name says who asks.
+pub(crate) fn is_session_cookie(name: &str) -> bool {
+    [HOST_COOKIE_NAME, COOKIE_NAME].contains(&name)
+}
+
 fn cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
     headers
         .get_all(COOKIE)

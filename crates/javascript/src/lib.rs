@@ -1,7 +1,7 @@
 //! CouchDB's functions: JavaScript in processes of its own, and the built-in reduce functions in Rust.
 //!
 //! A [`MapEngine`] runs the map functions of one design document, a [`ReduceEngine`] one reduce function, a [`Validator`] one
-//! `validate_doc_update`. The engine inside is QuickJS-ng. Nothing here knows documents, stores or indexes: what goes in and
+//! `validate_doc_update`, a [`DesignFunction`] a filter or an update function. The engine inside is QuickJS-ng. Nothing here knows documents, stores or indexes: what goes in and
 //! comes out is JSON.
 //!
 //! # What a function finds
@@ -50,6 +50,7 @@ mod conduct;
 mod confine;
 mod entry;
 mod error;
+mod function;
 mod limits;
 mod map;
 mod modules;
@@ -67,6 +68,7 @@ mod wire;
 
 pub use conduct::{Conduct, SLOW_MAX_S, STOPPED_MAX};
 pub use error::ScriptError;
+pub use function::{ANSWER_BYTES_MAX, DesignFunction, UpdateAnswer};
 pub use limits::Limits;
 pub use map::{Emitted, MapEngine, Mapped};
 pub use pool::{Owner, Pool, PoolFigures, PoolOptions};

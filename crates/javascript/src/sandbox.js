@@ -226,6 +226,28 @@
         return refused;
       }
     },
+    // A text if the document may pass, or none.
+    filter(given, request) {
+      begin();
+      document = given;
+      return apply(makers[0](), self, [given, request]) ? '1' : '';
+    },
+    // A letter, and the document to store and the answer as JSON, or why the request is refused.
+    update(given, request) {
+      begin();
+      document = given;
+      let answered;
+      try {
+        answered = apply(makers[0](), self, [given, request]);
+      } catch (thrown) {
+        const refused = refusal(thrown);
+        if (refused === null) throw thrown;
+        return refused;
+      }
+      if (!isArray(answered)) throw new KindError('an update function returns an array: the document and the answer');
+      const stored = stringify(answered[0]), answer = stringify(answered[1]);
+      return `A[${stored === undefined ? 'null' : stored},${answer === undefined ? 'null' : answer}]`;
+    },
     // What was thrown: a letter for its kind, where it came from, and a text for people.
     describe(thrown) {
       begin();

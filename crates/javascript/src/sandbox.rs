@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::modules;
 use crate::source::{self, Makers, SourcePlace};
 use crate::watch::Watch;
-use crate::wire::{Edited, Program};
+use crate::wire::{Edited, Program, Requested};
 
 const GUARDS: &str = include_str!("guards.js");
 const SANDBOX: &str = include_str!("sandbox.js");
@@ -58,6 +58,8 @@ struct Handles {
     map_loosely: Handle,
     reduce: Handle,
     validate: Handle,
+    filter: Handle,
+    update: Handle,
     describe: Handle,
 }
 
@@ -196,6 +198,29 @@ impl Sandbox {
             handles.validate.clone().restore(ctx)?.call(given)
         });
         refused.map_err(thrown_later)
+    }
+
+    /// Whether the first function lets a document pass: a text, or none if it does not.
+    pub(crate) fn filter(&mut self, requested: &Requested<'_>) -> Result<String, ScriptError> {
+        self.requested(requested, |handles| &handles.filter)
+    }
+
+    /// What the first function makes of a document: `A` and a JSON array of the document to store or `null`, and the answer;
+    /// or as [`validate`](Self::validate).
+    pub(crate) fn update(&mut self, requested: &Requested<'_>) -> Result<String, ScriptError> {
+        self.requested(requested, |handles| &handles.update)
+    }
+
+    fn requested(
+        &mut self,
+        requested: &Requested<'_>,
+        handle: impl Fn(&Handles) -> &Handle,
+    ) -> Result<String, ScriptError> {
+        let answered = self.call(|ctx, handles| {
+            let given = (ctx.json_parse(requested.document)?, ctx.json_parse(requested.request)?);
+            handle(handles).clone().restore(ctx)?.call(given)
+        });
+        answered.map_err(thrown_later)
     }
 
     /// Whether a document was opened and no later one has failed to be.
@@ -356,6 +381,8 @@ fn furnish(ctx: &Ctx<'_>, program: &Program, log: &Rc<RefCell<Vec<String>>>) -> 
         map_loosely: handle("mapLoosely")?,
         reduce: handle("reduce")?,
         validate: handle("validate")?,
+        filter: handle("filter")?,
+        update: handle("update")?,
         describe: handle("describe")?,
     })
 }

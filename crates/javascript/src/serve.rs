@@ -153,6 +153,10 @@ impl Host {
                     }
                 }
             }
+            Request::Filter(requested) => self.once(0, |sandbox| sandbox.filter(&requested)),
+            Request::Update(requested) => {
+                self.once(0, |sandbox| sandbox.update(&requested).map(|json| well_formed(&json).into_owned()));
+            }
         }
     }
 

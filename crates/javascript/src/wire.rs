@@ -9,6 +9,8 @@
 //! | 2 | map documents | the function to begin with, how many calls at most, a byte for each function that says to leave it out, documents |
 //! | 3 | reduce | keys, or none, and values |
 //! | 4 | validate edits | for each: the document, the one before, the user's context, the security object |
+//! | 5 | let a document through a filter | the document, the request |
+//! | 6 | update a document | the document or `null`, the request |
 //!
 //! An answer has for each source, call, reduction or edit one result, in their order, perhaps for the first few only; then the
 //! lines that were logged; and at its beginning whether the next call could not be ended.
@@ -17,7 +19,7 @@ use crate::error::ScriptError;
 use crate::limits::Limits;
 
 /// The first bytes of a process: who it is, and which version of this file it speaks.
-pub(crate) const MAGIC: &[u8; 8] = b"scrjs\x00\x00\x01";
+pub(crate) const MAGIC: &[u8; 8] = b"scrjs\x00\x00\x02";
 
 /// How functions are told apart from each other and what they get.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -49,6 +51,16 @@ pub(crate) enum Request<'a> {
         values: &'a str,
     },
     Validate(Vec<Edited<'a>>),
+    Filter(Requested<'a>),
+    Update(Requested<'a>),
+}
+
+/// A document and the request that it is for, as JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Requested<'a> {
+    /// `null` if there is none.
+    pub(crate) document: &'a str,
+    pub(crate) request: &'a str,
 }
 
 /// An edit that is to be validated; all of it JSON.
@@ -283,6 +295,8 @@ impl<'a> Request<'a> {
                     [new, old, user, security].into_iter().for_each(|text| out.text(text));
                 }
             }
+            Self::Filter(requested) => requested.put(&mut out, 5),
+            Self::Update(requested) => requested.put(&mut out, 6),
         }
         out.framed()
     }
@@ -310,9 +324,23 @@ impl<'a> Request<'a> {
                     security: input.text()?,
                 })
             })?),
+            5 => Self::Filter(Requested::read(&mut input)?),
+            6 => Self::Update(Requested::read(&mut input)?),
             _ => return None,
         };
         input.is_at_end().then_some(request)
+    }
+}
+
+impl<'a> Requested<'a> {
+    fn put(&self, out: &mut Output, kind: u8) {
+        out.byte(kind);
+        out.text(self.document);
+        out.text(self.request);
+    }
+
+    fn read(input: &mut Input<'a>) -> Option<Self> {
+        Some(Self { document: input.text()?, request: input.text()? })
     }
 }
 

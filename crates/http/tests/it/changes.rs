@@ -115,7 +115,7 @@ async fn what_a_feed_cannot_do_is_said() {
         "bad_request",
         "The heartbeat value should be a positive integer (in milliseconds).",
     );
-    refused("filter=some/function").await.expect(501);
+    refused("filter=some/function").await.expect(404);
     refused("limit=x").await.expect_error(400, "query_parse_error", "Invalid value for integer: \"x\"");
     server.ask("GET", "/none/_changes?feed=continuous", ()).await.expect(404);
     server.ask("DELETE", "/db/_changes", ()).await.expect_error(

@@ -22,6 +22,7 @@ mod conformance;
 mod counts;
 mod databases;
 mod documents;
+mod filters;
 mod folders;
 mod framing;
 mod hidden;

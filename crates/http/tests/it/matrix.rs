@@ -85,6 +85,8 @@ const LISTED: &[&str] = &[
     "/{db}/_design/{ddoc}/_view/{view}",
     "/{db}/_design/{ddoc}/_view/{view}/queries",
     "/{db}/_design/{ddoc}/_info",
+    "/{db}/_design/{ddoc}/_update/{handler}",
+    "/{db}/_design/{ddoc}/_update/{handler}/{target...}",
     "/{db}/_design/{ddoc}/{function...}",
     "/{db}/_design/{ddoc}/{attname...}",
     "/{db}/{special...}",
@@ -104,6 +106,8 @@ fn parts_of(part: &str) -> Vec<String> {
         "{name}" | "{view}" => &["words"],
         "{folder}" => &["Inbox"],
         "{localid}" => &["x"],
+        "{handler}" => &["echo", "store"],
+        "{target...}" => &["hid-s", "hid-c", "half-w"],
         "{function...}" => &["_show/x/hid-s"],
         "{attname...}" => &["rosebud.txt"],
         "{special...}" => &["_nothing"],
@@ -140,7 +144,8 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "open_revs" => &["all", "[\"2-fadefadefadefadefadefadefadefade\"]"],
         "style" => &["all_docs"],
         "feed" => &["longpoll", "continuous", "eventsource"],
-        "filter" => &["_doc_ids", "_design", "_view", "_selector"],
+        "filter" => &["_doc_ids", "_design", "_view", "_selector", "j/all", "j/told"],
+        "view" => &["j/words", "f/words"],
         "doc_ids" => &["[\"hid-s\",\"hid-c\",\"half-w\"]"],
         "since" | "since_uid" | "last-event-id" => &["0", "now"],
         "timeout" | "heartbeat" => &["1"],
@@ -298,6 +303,9 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
         }
         (_, "/{db}/_local/{localid}") => vec![json!({"mine": true})],
         (_, "/{db}/_design/{ddoc}") => vec![json!({"language": "formula", "views": {}})],
+        (_, "/{db}/_design/{ddoc}/_update/{handler}" | "/{db}/_design/{ddoc}/_update/{handler}/{target...}") => {
+            vec![json!({"_id": "hid-s"}), json!({"_id": "half-w", "_rev": HIDDEN})]
+        }
         (_, "/{db}/_design/{ddoc}/{function...}" | "/{db}/{special...}") => vec![Value::Null],
         (_, "/{db}/{docid}/{attname...}" | "/{db}/_design/{ddoc}/{attname...}") => vec![json!("mine")],
         (_, "/{db}/{docid}") => {
@@ -344,7 +352,17 @@ async fn filled(server: &Server, database: &str, level: &str) {
         {"title": "id", "formula": "@DocumentUniqueID", "sort": "asc", "resort": "both"}]}}});
     server.ask("PUT", &format!("/{database}/_design/f"), formula).await.expect(201);
     let script = "function (doc) { emit(doc.word, doc.word); }";
-    let script = json!({"views": {"words": {"map": script, "reduce": "_count"}}});
+    let filters = json!({
+        "all": "function (doc, req) { return true; }",
+        // What a function is given comes to light where it fails.
+        "told": "function (doc, req) { throw { forbidden: JSON.stringify([doc, req]) }; }",
+    });
+    let updates = json!({
+        "echo": "function (doc, req) { return [null, JSON.stringify([doc, req])]; }",
+        "store": "function (doc, req) { return [JSON.parse(req.body), JSON.stringify([doc, req])]; }",
+    });
+    let views = json!({"words": {"map": script, "reduce": "_count"}});
+    let script = json!({"views": views, "filters": filters, "updates": updates});
     server.ask("PUT", &format!("/{database}/_design/j"), script).await.expect(201);
     let index = json!({"index": {"fields": ["word"]}, "ddoc": "m", "name": "words"});
     server.ask("POST", &format!("/{database}/_index"), index).await.expect(200);

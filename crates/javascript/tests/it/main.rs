@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod function;
 mod hostile;
 mod map;
 mod processes;
