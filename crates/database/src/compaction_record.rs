@@ -4,7 +4,7 @@
 
 use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::Revision;
-use scrinium_store::{Direction, Family, KeyRange};
+use scrinium_store::{Batch, Direction, Family, KeyRange};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -12,8 +12,14 @@ use crate::keys;
 
 const VERSION: u8 = 1;
 
-/// At most this many purged documents are remembered, as CouchDB's `_purged_infos_limit` has it by default.
+/// This many purged documents are remembered where nothing else is set, as CouchDB's `_purged_infos_limit` has it.
 pub const PURGED_REMEMBERED: u64 = 1000;
+
+/// No more can be remembered, since all of them are listed at once.
+pub const PURGED_REMEMBERED_MAX: u64 = 100_000;
+
+/// What is remembered beyond a limit is forgotten in batches of so many.
+const FORGOTTEN_AT_ONCE: usize = 10_000;
 
 /// What is remembered of the compactions of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +68,7 @@ impl CompactionRecord {
 pub struct PurgedDocument {
     /// Its id.
     pub id: String,
-    /// The leaves that it had, all of them deletions.
+    /// The leaves that it lost: of a tombstone that was old enough all of them, or those that somebody named.
     pub revisions: Vec<Revision>,
 }
 
@@ -91,7 +97,63 @@ impl PurgedDocument {
 }
 
 impl Database {
-    /// The documents that were purged last, at most a thousand, the last one first.
+    /// How many purged documents are remembered.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn purged_limit(&self) -> Result<u64> {
+        let Some(stored) = self.store().get(Family::Meta, &keys::purged_limit(self.number()))? else {
+            return Ok(PURGED_REMEMBERED);
+        };
+        let damaged = || DatabaseError::damaged("limit of purged documents", self.name());
+        let bytes: [u8; 8] = (*stored).try_into().map_err(|_| damaged())?;
+        Ok(u64::from_be_bytes(bytes))
+    }
+
+    /// Sets how many purged documents are remembered, and forgets those that are beyond it. Durable when it returns.
+    ///
+    /// # Errors
+    /// A limit of 0 or beyond [`PURGED_REMEMBERED_MAX`], and what the store reports.
+    pub fn set_purged_limit(&self, limit: u64) -> Result<()> {
+        if !(1..=PURGED_REMEMBERED_MAX).contains(&limit) {
+            let reason = format!("`purge_infos_limit` must be a positive integer up to {PURGED_REMEMBERED_MAX}");
+            return Err(DatabaseError::bad_request(reason));
+        }
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.set_purged_limit(limit),
+        };
+        self.check_there()?;
+        let _purges = self.lock_purges();
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::purged_limit(self.number()), &limit.to_be_bytes());
+        self.store().commit(batch)?;
+        let last_forgotten = self.compaction_record()?.purged_documents.saturating_sub(limit);
+        self.forget_purged(last_forgotten)
+    }
+
+    /// Forgets the purged documents up to this one.
+    fn forget_purged(&self, last: u64) -> Result<()> {
+        let (from, _) = keys::purged_range(self.number());
+        let to = keys::purged(self.number(), last.saturating_add(1));
+        loop {
+            let snapshot = self.store().snapshot();
+            let range = KeyRange { from: &from, to: Some(&to) };
+            let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
+            let (mut batch, mut count) = (Batch::for_removing(), 0);
+            while count < FORGOTTEN_AT_ONCE {
+                let Some((key, _)) = cursor.next()? else { break };
+                batch.delete(Family::Churn, key);
+                count += 1;
+            }
+            if count == 0 {
+                return Ok(());
+            }
+            self.store().commit(batch)?;
+        }
+    }
+
+    /// The documents that were purged last, as many as are remembered, the last one first.
     ///
     /// # Errors
     /// The database is gone, and what the store reports.

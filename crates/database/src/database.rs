@@ -43,6 +43,8 @@ pub struct Database {
     pub(crate) views: Views,
     /// Whether its changes go through the log; changed under the writer's lock only.
     pub(crate) logged: AtomicBool,
+    /// Held by the one who counts purged documents.
+    purges: Mutex<()>,
     /// Set when the database is dropped, so that those who still hold it stop.
     dropped: AtomicBool,
     /// Set under the writer's lock when it is moved: nothing that is written here counts any more.
@@ -103,6 +105,7 @@ impl Database {
             restriction,
             views: Views::default(),
             logged: AtomicBool::new(properties.logged),
+            purges: Mutex::default(),
             dropped: AtomicBool::new(false),
             left: AtomicBool::new(false),
             moved: RwLock::new(None),
@@ -411,6 +414,12 @@ impl Database {
     /// What is known of design documents holds no more.
     pub fn designs_changed(&self) {
         self.views.design_changed();
+    }
+
+    /// Keeps others from counting purged documents: whoever changes the [`CompactionRecord`] holds it from reading it until
+    /// it is stored. Taken before the writer's lock.
+    pub fn lock_purges(&self) -> parking_lot::MutexGuard<'_, ()> {
+        self.purges.lock()
     }
 
     /// How many revisions a branch keeps.

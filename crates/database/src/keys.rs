@@ -22,6 +22,7 @@
 //! | Meta | `1f` number | whether some leaf names somebody in `Readers`, [`crate::access::restriction`] |
 //! | Meta | `20` place | where objects are, `scrinium_contents`, as JSON |
 //! | Meta | `21` | how far a move of contents had come, `bookmark` of the crate `contents`, as JSON |
+//! | Meta | `23` number | how many purged documents are remembered, 8 bytes; absent where nothing was set |
 //! | Meta | `24` step | a step of an upgrade that was done; in the first store |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
@@ -64,7 +65,8 @@ pub const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
 pub const DERIVED_FAMILIES: [Family; 3] = [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
 /// What a database may have in [`Family::Meta`] next to its header.
-pub const APART: [fn(u32) -> Vec<u8>; 5] = [security, access_list, compaction, properties, restriction];
+pub const APART: [fn(u32) -> Vec<u8>; 6] =
+    [security, access_list, compaction, properties, restriction, purged_limit];
 
 pub fn database_by_name(name: &str) -> Vec<u8> {
     meta(0x10, name.as_bytes())
@@ -100,6 +102,11 @@ pub fn restriction(number: u32) -> Vec<u8> {
 
 pub fn compaction(number: u32) -> Vec<u8> {
     meta(0x19, &number.to_be_bytes())
+}
+
+/// How many purged documents are remembered.
+pub fn purged_limit(number: u32) -> Vec<u8> {
+    meta(0x23, &number.to_be_bytes())
 }
 
 /// A document that was purged, counted from 1.

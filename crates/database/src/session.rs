@@ -252,6 +252,22 @@ impl DatabaseSession {
         self.require_administrator()?.purge_leaves(wanted)
     }
 
+    /// As [`Database::purged_limit`], for readers.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn purged_limit(&self) -> Result<u64> {
+        self.require(Level::Reader)?.purged_limit()
+    }
+
+    /// As [`Database::set_purged_limit`], for managers.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_purged_limit(&self, limit: u64) -> Result<()> {
+        self.require(Level::Manager)?.set_purged_limit(limit)
+    }
+
     /// As [`Database::purged_documents`], for managers. What was purged may have been hidden, so it is shown to those
     /// who see all documents alone.
     ///

@@ -11,9 +11,6 @@ use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
 use crate::state::HttpState;
 
-/// CouchDB's default, and how many purged documents are remembered.
-const PURGED_INFOS_LIMIT: u64 = 1000;
-
 /// `POST /{db}/_compact`: files that hold garbage are merged, those of contents too, and old tombstones purged.
 pub(crate) async fn database(context: &Context) -> Result<Response<Body>> {
     context.require_json()?;
@@ -59,7 +56,7 @@ async fn in_turn(state: HttpState, name: String, order: CompactOrder) {
     }
 }
 
-/// `POST /{db}/_purge`: leaves of documents are taken away, whatever they are.
+/// `POST /{db}/_purge`: leaves of documents are taken away, whatever they are. `purge_seq` is null, as in CouchDB; `GET /{db}` has it.
 pub(crate) async fn purge(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
     let wanted = body.object().await?.into_iter().map(|(id, revisions)| {
@@ -74,10 +71,22 @@ pub(crate) async fn purge(context: &Context, body: &mut RequestBody) -> Result<R
     Ok(response::json_value(StatusCode::CREATED, &json!({"purge_seq": null, "purged": purged})))
 }
 
-/// `GET /{db}/_purged_infos_limit`.
+/// `GET /{db}/_purged_infos_limit`: how many purged documents are remembered.
 pub(crate) async fn purged_infos_limit(context: &Context) -> Result<Response<Body>> {
-    context.with_database(|_| Ok(())).await?;
-    Ok(response::json_value(StatusCode::OK, &PURGED_INFOS_LIMIT))
+    let limit = context.with_database(|database| Ok(database.purged_limit()?)).await?;
+    Ok(response::json_value(StatusCode::OK, &limit))
+}
+
+/// `PUT /{db}/_purged_infos_limit` with a number.
+pub(crate) async fn set_purged_infos_limit(
+    context: &Context,
+    body: &mut RequestBody,
+) -> Result<Response<Body>> {
+    let limit = body.json::<Value>().await?;
+    // No number is as a number that is too small.
+    let limit = limit.as_u64().unwrap_or(0);
+    context.with_database(move |database| Ok(database.set_purged_limit(limit)?)).await?;
+    Ok(response::ok(StatusCode::OK))
 }
 
 /// `GET /{db}/_purged_infos`: the documents that were purged last, the last one first.

@@ -405,7 +405,12 @@ static ROUTES: &[Route] = &[
     },
     Route {
         path: "/{db}/_purged_infos_limit",
-        methods: &[get(Operation::Other, READER, NONE, |c, _| Box::pin(compact::purged_infos_limit(c)))],
+        methods: &[
+            act("PUT", Operation::Other, MANAGER, SETTING, NONE, |c, b| {
+                Box::pin(compact::set_purged_infos_limit(c, b))
+            }),
+            get(Operation::Other, READER, NONE, |c, _| Box::pin(compact::purged_infos_limit(c))),
+        ],
     },
     Route {
         path: "/{db}/_find",

@@ -373,12 +373,10 @@ impl std::ops::Deref for Subject<'_> {
 
 impl Subject<'_> {
     fn note_compacted(&self, written_bytes: u64) -> Result<()> {
-        let mut record = self.compaction_record()?;
-        record.finished_ms = self.now_ms();
-        record.share_ppm = self.measured_share(written_bytes)?.unwrap_or(record.share_ppm);
-        let mut batch = Batch::for_removing();
-        let key = keys::compaction(self.number());
-        batch.put(Family::Meta, &key, &record.encode());
-        Ok(self.store().commit(batch)?)
+        let (finished_ms, share_ppm) = (self.now_ms(), self.measured_share(written_bytes)?);
+        self.change_record(|record| {
+            record.finished_ms = finished_ms;
+            record.share_ppm = share_ppm.unwrap_or(record.share_ppm);
+        })
     }
 }

@@ -7,9 +7,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use scrinium_document::{FieldsBuf, Revision, RevisionTree, new_revision};
+use scrinium_store::Family;
 
 use super::document::{Before, TreeChange};
 use super::{MAX_EDITS, Transaction, check_number};
+use crate::compaction_record::{CompactionRecord, PurgedDocument};
 use crate::database::Database;
 use crate::edit::Beside;
 use crate::error::Result;
@@ -31,7 +33,8 @@ pub struct PurgedLeaves {
 
 impl Database {
     /// Purges leaves of documents, and their history as far as it is no other leaf's. Revisions that are no leaves are
-    /// left out. What is purged is not told to replicas, which may bring it again. Durable when it returns.
+    /// left out. What is purged is not told to replicas, which may bring it again. It is counted and remembered with the
+    /// tombstones that are purged for their age. Durable when it returns.
     ///
     /// # Errors
     /// The database is gone, more than [`MAX_EDITS`] documents, an invalid revision, and what the store reports;
@@ -42,6 +45,8 @@ impl Database {
             Err(there) => return there.purge_leaves(wanted),
         };
         self.check_there()?;
+        let _purges = self.lock_purges();
+        let (record, limit) = (self.compaction_record()?, self.purged_limit()?);
         check_number(wanted.len().min(MAX_EDITS + 1))?;
         let mut parsed = Vec::with_capacity(wanted.len());
         for PurgedLeaves { id, revisions } in wanted {
@@ -52,7 +57,10 @@ impl Database {
         let room_bytes = parsed.len().saturating_mul(DOCUMENT_BYTES);
         let update = self.transact(foreseen, room_bytes, |transaction| {
             transaction.batch.gives_space_back();
-            transaction.each(parsed, |transaction, (id, revisions)| transaction.purge(id, &revisions))
+            let purged =
+                transaction.each(parsed, |transaction, (id, revisions)| transaction.purge(id, &revisions));
+            transaction.remember(purged.iter().flatten(), record, limit);
+            purged
         })?;
         update.wait()?.into_iter().collect()
     }
@@ -64,6 +72,30 @@ impl Transaction<'_> {
         let result = self.purge_taken(&id, named, &mut before);
         self.put_back(&id, before);
         Ok(PurgedLeaves { revisions: result?, id })
+    }
+
+    /// Adds what was purged to what is remembered.
+    fn remember<'a>(
+        &mut self,
+        purged: impl Iterator<Item = &'a PurgedLeaves>,
+        mut record: CompactionRecord,
+        limit: u64,
+    ) {
+        let number = self.database.number();
+        let before = record.purged_documents;
+        for PurgedLeaves { id, revisions } in purged.filter(|purged| !purged.revisions.is_empty()) {
+            record.purged_documents += 1;
+            let revisions = revisions.iter().filter_map(|text| Revision::parse(text).ok()).collect();
+            let document = PurgedDocument { id: id.clone(), revisions };
+            let key = keys::purged(number, record.purged_documents);
+            self.batch.put(Family::Churn, &key, &document.encode());
+            if let Some(forgotten) = record.purged_documents.checked_sub(limit) {
+                self.batch.delete(Family::Churn, &keys::purged(number, forgotten));
+            }
+        }
+        if record.purged_documents > before {
+            self.batch.put(Family::Meta, &keys::compaction(number), &record.encode());
+        }
     }
 
     fn purge_taken(&mut self, id: &str, named: &[Revision], before: &mut Before) -> Result<Vec<String>> {

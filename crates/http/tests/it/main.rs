@@ -38,6 +38,7 @@ mod passwords;
 mod poisoned;
 mod ports;
 mod pull;
+mod purge;
 mod routes;
 mod sessions;
 mod slow_views;

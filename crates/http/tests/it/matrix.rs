@@ -292,7 +292,7 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
         ],
         (_, "/{db}/_index") => vec![json!({"index": {"fields": ["other"]}, "ddoc": "n", "name": "n"})],
         (_, "/{db}/_index/_bulk_delete") => vec![json!({"docids": ["_design/n"]})],
-        (_, "/{db}/_revs_limit") => vec![json!(1000)],
+        (_, "/{db}/_revs_limit" | "/{db}/_purged_infos_limit") => vec![json!(1000)],
         (_, "/{db}/_security" | "/{db}/_properties") => vec![json!({})],
         // Nobody may hand over what they have not.
         (_, "/{db}/_acl") => vec![json!({"default": {"level": "manager"}})],

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use scrinium_contents::Pin;
-use scrinium_database::compaction_record::{CompactionRecord, PURGED_REMEMBERED, PurgedDocument};
+use scrinium_database::compaction_record::{CompactionRecord, PurgedDocument};
 use scrinium_database::folder::record::{FolderRecord, MemberChange};
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::header::Header;
@@ -90,20 +90,21 @@ impl Subject<'_> {
             go_on()?;
         }
         let to = young.map_or(limit, |young| young.saturating_sub(1));
-        let mut record = self.compaction_record()?;
-        record.purged_to = to;
         // First, and no further: clients from before must be told that they have missed what left a folder.
-        self.note_record(&record)?;
+        self.change_record(|record| record.purged_to = to)?;
         purged.memberships = self.purge_memberships(to, go_on)?;
-        record.purged_memberships += purged.memberships;
-        self.note_record(&record)?;
+        self.change_record(|record| record.purged_memberships += purged.memberships)?;
         let counts = &self.compactions.counts;
         counts.purged_documents.fetch_add(purged.documents, Ordering::Relaxed);
         counts.purged_memberships.fetch_add(purged.memberships, Ordering::Relaxed);
         Ok(purged)
     }
 
-    fn note_record(&self, record: &CompactionRecord) -> Result<()> {
+    /// Changes what is remembered, which purges by hand change too.
+    pub(super) fn change_record(&self, change: impl FnOnce(&mut CompactionRecord)) -> Result<()> {
+        let _purges = self.lock_purges();
+        let mut record = self.compaction_record()?;
+        change(&mut record);
         let mut batch = Batch::for_removing();
         batch.put(Family::Meta, &keys::compaction(self.number()), &record.encode());
         Ok(self.store().commit(batch)?)
@@ -145,7 +146,8 @@ impl Subject<'_> {
         if dead.is_empty() {
             return Ok((0, None));
         }
-        let mut record = self.compaction_record()?;
+        let _purges = self.lock_purges();
+        let (mut record, limit) = (self.compaction_record()?, self.purged_limit()?);
         let mut writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
         let mut purge = Purge {
             batch: Batch::for_removing(),
@@ -159,7 +161,8 @@ impl Subject<'_> {
             if writer.pending(id).is_some() {
                 busy = busy.or(Some(*change_number));
             } else {
-                self.purge_document(&mut purge, *change_number, id, record.purged_documents)?;
+                let before = record.purged_documents;
+                self.purge_document(&mut purge, (*change_number, id), (before, limit))?;
             }
         }
         let Purge { mut batch, pins, mut header, purged } = purge;
@@ -185,9 +188,8 @@ impl Subject<'_> {
     fn purge_document(
         &self,
         purge: &mut Purge,
-        change_number: u64,
-        id: &str,
-        purged_before: u64,
+        (change_number, id): (u64, &str),
+        (purged_before, remembered_max): (u64, u64),
     ) -> Result<()> {
         let number = self.number();
         let Some(stored) = self.store().get(Family::Point, &keys::head(number, id))? else { return Ok(()) };
@@ -216,7 +218,7 @@ impl Subject<'_> {
         let purge_number = purged_before + *purged;
         let remembered = PurgedDocument { id: id.to_owned(), revisions };
         batch.put(Family::Churn, &keys::purged(number, purge_number), &remembered.encode());
-        if let Some(forgotten) = purge_number.checked_sub(PURGED_REMEMBERED) {
+        if let Some(forgotten) = purge_number.checked_sub(remembered_max) {
             batch.delete(Family::Churn, &keys::purged(number, forgotten));
         }
         Ok(())
