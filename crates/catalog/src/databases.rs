@@ -11,7 +11,8 @@ use scrinium_clock::Clock;
 use scrinium_database::context::{DatabaseOptions, ServerContext, StoreContext};
 use scrinium_database::header::Header;
 use scrinium_database::{
-    Database, DatabaseError, DatabaseSession, Guard, Identity, InitialAccess, Result, keys,
+    Database, DatabaseError, DatabaseEventKind, DatabaseEvents, DatabaseSession, Guard, Identity,
+    InitialAccess, Result, keys,
 };
 use scrinium_javascript::PoolOptions;
 use scrinium_statistics::Tasks;
@@ -255,7 +256,35 @@ impl Databases {
             self.store().commit(batch)?;
             unmark(&context, number);
         }
+        self.note(DatabaseEventKind::Created, name);
         self.get(name)
+    }
+
+    /// What becomes of databases.
+    #[must_use]
+    pub fn events(&self) -> &DatabaseEvents {
+        &self.shared.first.server.events
+    }
+
+    pub(crate) fn note(&self, kind: DatabaseEventKind, name: &str) {
+        self.events().note(kind, name);
+    }
+
+    /// One of CouchDB's own databases, which is made when it is first asked for: closed to all but administrators of the
+    /// server.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`] for any other that is not there, and what the store reports.
+    pub fn get_own(&self, name: &str) -> Result<Arc<Database>> {
+        match self.get(name) {
+            Err(DatabaseError::NotFound { .. }) if names::is_own(name) => {
+                match self.create(name, &InitialAccess::Closed) {
+                    Err(DatabaseError::Exists { .. }) => self.get(name),
+                    made => made,
+                }
+            }
+            found => found,
+        }
     }
 
     /// Adds to a batch of the first store that the database called `name` lies there.
@@ -309,6 +338,7 @@ impl Databases {
         self.enter(&mut batch, name, number, context);
         self.store().commit(batch)?;
         unmark(context, number);
+        self.note(DatabaseEventKind::Created, name);
         self.get(name)
     }
 
@@ -364,6 +394,7 @@ impl Databases {
         batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
         database.drop_with(batch)?;
         self.shared.opened.remove(name);
+        self.note(DatabaseEventKind::Deleted, name);
         Ok(())
     }
 

@@ -18,6 +18,9 @@ mod volumes;
 
 pub use databases::{Databases, NameRange};
 pub use memory::{DatabaseActivity, DatabaseSpace};
-pub use names::{is_mail_file, is_mailbox, validate as validate_name};
+pub use names::{
+    EVENTS_DATABASE, REPLICATOR_DATABASE, is_mail_file, is_mailbox, is_own as is_own_database,
+    validate as validate_name,
+};
 pub use relocate::Relocated;
 pub use volumes::{Entry, FIRST_VOLUME, Placement, StillCatalog, VolumeInfo};

@@ -5,6 +5,21 @@ use scrinium_database::{DatabaseError, InvalidInput, Result};
 /// Longer names are refused, as CouchDB refuses names whose file could not be made.
 const MAX_NAME_BYTES: usize = 238;
 
+/// Databases of CouchDB's own that there may be: what replications are to be carried out, and what became of databases.
+const OWN: [&str; 2] = [REPLICATOR_DATABASE, EVENTS_DATABASE];
+
+/// The database whose documents are replications.
+pub const REPLICATOR_DATABASE: &str = "_replicator";
+
+/// The database whose documents say what became of databases.
+pub const EVENTS_DATABASE: &str = "_global_changes";
+
+/// Whether a database is one of CouchDB's own, which is there as soon as an administrator asks for it.
+#[must_use]
+pub fn is_own(name: &str) -> bool {
+    OWN.contains(&name)
+}
+
 /// Whether a database may be called so: CouchDB's rule, and a dot besides, which `mail.box` needs.
 ///
 /// # Errors
@@ -17,7 +32,7 @@ pub fn validate(name: &str) -> Result<()> {
     });
     // Whatever maps names to paths one day must not meet a way out of its folder.
     let climbs = name.split('/').any(|part| part.is_empty() || part.starts_with('.'));
-    if begins && goes_on && !climbs && name.len() <= MAX_NAME_BYTES {
+    if is_own(name) || begins && goes_on && !climbs && name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
     Err(DatabaseError::Invalid {
@@ -56,12 +71,26 @@ mod tests {
 
     #[test]
     fn names_as_couchdb_takes_them() {
-        for name in ["a", "mail/ada", "mail.box", "db_1$()+-", &"a".repeat(238)] {
+        for name in
+            ["_replicator", "_global_changes", "a", "mail/ada", "mail.box", "db_1$()+-", &"a".repeat(238)]
+        {
             assert!(validate(name).is_ok(), "{name}");
         }
-        for name in
-            ["", "A", "1a", "_users", "../etc", "a/../b", "a//b", "a/", "a/.b", "ä", "a b", &"a".repeat(239)]
-        {
+        for name in [
+            "",
+            "A",
+            "1a",
+            "_users",
+            "_other",
+            "../etc",
+            "a/../b",
+            "a//b",
+            "a/",
+            "a/.b",
+            "ä",
+            "a b",
+            &"a".repeat(239),
+        ] {
             let refused = validate(name).unwrap_err();
             assert!(
                 matches!(refused, DatabaseError::Invalid { input: InvalidInput::DatabaseName, .. }),

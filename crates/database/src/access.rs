@@ -139,8 +139,8 @@ impl Access {
         Self(Actor::Person(Arc::new(Bearer { identity: identity.clone(), limits: Some(limits) })))
     }
 
-    /// What `_security` gives: a level, whatever documents say.
-    fn of_level(identity: &Identity, level: Level) -> Self {
+    /// Somebody at a level, whatever documents say: as `_security` gives it, or for what is theirs.
+    pub(crate) fn of_level(identity: &Identity, level: Level) -> Self {
         Self::limited(identity, Limited { level, may_create: true, may_delete: true, names: None })
     }
 

@@ -116,7 +116,8 @@ impl Database {
     /// A limit of 0 or beyond [`PURGED_REMEMBERED_MAX`], and what the store reports.
     pub fn set_purged_limit(&self, limit: u64) -> Result<()> {
         if !(1..=PURGED_REMEMBERED_MAX).contains(&limit) {
-            let reason = format!("`purge_infos_limit` must be a positive integer up to {PURGED_REMEMBERED_MAX}");
+            let reason =
+                format!("`purge_infos_limit` must be a positive integer up to {PURGED_REMEMBERED_MAX}");
             return Err(DatabaseError::bad_request(reason));
         }
         let _stays = match self.stay() {

@@ -10,6 +10,7 @@ use scrinium_javascript::{Pool, PoolOptions};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{IoLimits, Store};
 
+use crate::changed::DatabaseEvents;
 use crate::collation::Collation;
 use crate::damage::Damage;
 use crate::error::Result;
@@ -81,6 +82,8 @@ pub struct ServerContext {
     pub scripts: Pool,
     /// Databases that have something to bring up to date.
     pub announced: Announced,
+    /// What becomes of databases.
+    pub events: DatabaseEvents,
     /// The limits of background work, which all of it shares.
     pub io: IoLimits,
     /// What is counted of views.
@@ -102,6 +105,7 @@ impl ServerContext {
             rebuild_dir: RwLock::new(default_rebuild_dir(store)),
             scripts: Pool::default(),
             announced: Announced::default(),
+            events: DatabaseEvents::default(),
             io: IoLimits::default(),
             view_counts: Arc::default(),
             passed_over: PassedOver::default(),

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::access::list::AccessList;
 use crate::access::restriction::Restriction;
+use crate::changed::DatabaseEventKind;
 use crate::compaction_record::CompactionRecord;
 use crate::context::StoreContext;
 use crate::error::{DatabaseError, Result};
@@ -299,6 +300,7 @@ impl Database {
             done(stored);
             if stored {
                 database.note_change(has_designs);
+                database.context.server.events.note(DatabaseEventKind::Updated, database.name());
             }
             drop(keep);
         });

@@ -8,6 +8,7 @@
 
 pub mod access;
 mod attachment;
+mod changed;
 mod changes;
 mod collation;
 pub mod compaction_record;
@@ -45,6 +46,7 @@ pub use access::initial::InitialAccess;
 pub use access::list::AccessList;
 pub use access::{Access, Level};
 pub use attachment::AttachmentReader;
+pub use changed::{DatabaseEvent, DatabaseEventKind, DatabaseEvents};
 pub use changes::{Change, Changes, ChangesFilter, ChangesQuery, Since};
 #[doc(hidden)]
 pub use collation::Collation;

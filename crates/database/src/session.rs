@@ -47,6 +47,15 @@ impl DatabaseSession {
         Ok(Self { database, access })
     }
 
+    /// A database, opened for somebody who reads and edits in it what is theirs, whatever its access control list and the
+    /// documents say. Whoever opens it so has made sure that nothing else is asked for; a guard of the database is asked
+    /// as for others.
+    #[must_use]
+    pub fn open_own(database: Arc<Database>, identity: &Identity) -> Self {
+        let access = Access::of_level(identity, Level::Editor);
+        Self { database, access }
+    }
+
     /// What the one who opened it may do.
     #[must_use]
     pub const fn access(&self) -> &Access {

@@ -25,6 +25,7 @@ mod record;
 mod revocation;
 mod sasl;
 mod session;
+mod users_form;
 mod writing;
 
 pub use administrator::{
@@ -48,6 +49,8 @@ pub use session::{
     Session, SessionError, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse,
 };
 
+pub use users_form::USERS_PREFIX;
+
 /// The database that holds people and groups.
 pub const DIRECTORY_DATABASE: &str = "directory";
 
@@ -57,7 +60,8 @@ pub const DIRECTORY_DATABASE: &str = "directory";
 ///
 /// # Errors
 /// What is wrong with the document, in words for the one who wrote it.
-pub fn prepare(document: serde_json::Map<String, serde_json::Value>) -> Result<Prepared, DirectoryError> {
+pub fn prepare(mut document: serde_json::Map<String, serde_json::Value>) -> Result<Prepared, DirectoryError> {
+    users_form::complete(&mut document)?;
     let group = |document| prepare_group(document).map(Prepared::without_password);
     if document.get("_deleted").and_then(serde_json::Value::as_bool) == Some(true) {
         return Ok(Prepared::without_password(document));

@@ -8,11 +8,12 @@ use serde_json::Value;
 use crate::DirectoryError;
 use crate::fields::{Fields, check_address, check_identity, flag, refuse, text, texts, time_ms};
 use crate::record::{PASSWORD_HASH, PasswordEdit, take_over};
+use crate::users_form::USERS_PREFIX;
 
 /// The field `Form` of a person.
 pub const PERSON_FORM: &str = "Person";
 
-/// What every person's id starts with.
+/// What every person's id starts with, but for those of CouchDB's form ([`USERS_PREFIX`]).
 pub const PERSON_PREFIX: &str = "person:";
 
 const MOST_NAMES: usize = 32;
@@ -116,7 +117,9 @@ impl Prepared {
 /// What is wrong with the document, in words for the one who wrote it.
 pub fn prepare_person(mut document: Fields) -> Result<Prepared, DirectoryError> {
     let password = PasswordEdit::take(&mut document)?;
-    check_identity(&mut document, PERSON_PREFIX, PERSON_FORM)?;
+    let is_users = document.get("_id").and_then(Value::as_str).is_some_and(|id| id.starts_with(USERS_PREFIX));
+    let prefix = if is_users { USERS_PREFIX } else { PERSON_PREFIX };
+    check_identity(&mut document, prefix, PERSON_FORM)?;
     let person = Person::read(&document)?;
     document.insert("FullName".to_owned(), Value::from(person.full_names));
     document.insert("ShortName".to_owned(), Value::from(person.short_name));

@@ -20,7 +20,7 @@ use crate::names::{abbreviate, common_name, fold_name};
 use crate::record::{self, PASSWORD_HASH};
 use crate::{
     ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_ROLE, GROUP_FORM, GROUP_PREFIX, Group, PERSON_FORM,
-    PERSON_PREFIX, PasswordEdit, Person, Prepared, prepare,
+    PERSON_PREFIX, PasswordEdit, Person, Prepared, USERS_PREFIX, prepare, users_form,
 };
 
 /// What is on its way into the database holds its names for so long, until it is seen there.
@@ -132,6 +132,7 @@ impl Directory {
     /// [`DatabaseError::Forbidden`]: what is wrong with it, or who may write it.
     pub fn check(&self, submission: &Submission<'_>) -> Result<Guarded> {
         let mut document = submission.document.clone();
+        users_form::complete(&mut document).map_err(|error| forbidden(error.to_string()))?;
         let is_deleted = document.get("_deleted").and_then(Value::as_bool) == Some(true);
         let id = document.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         if id.starts_with("_design/") {
@@ -142,7 +143,7 @@ impl Directory {
         }
         let present = submission.present()?;
         if !submission.access.is_everything() {
-            check_writer(submission, &id, present.as_ref(), is_deleted)?;
+            check_writer(submission, (&id, &document), present.as_ref(), is_deleted)?;
         }
         if is_deleted {
             for secret in ["password", PASSWORD_HASH] {
@@ -180,10 +181,12 @@ impl Directory {
     /// # Errors
     /// [`DatabaseError::Forbidden`]: who may write the document.
     pub fn password_to_hash(&self, submission: &Submission<'_>) -> Result<Option<String>> {
-        let Some(password) = clear_password(&submission.document) else { return Ok(None) };
+        let mut document = submission.document.clone();
+        users_form::complete(&mut document).map_err(|error| forbidden(error.to_string()))?;
+        let Some(password) = clear_password(&document) else { return Ok(None) };
         if !submission.access.is_everything() {
-            let id = submission.document.get("_id").and_then(Value::as_str).unwrap_or_default();
-            check_writer(submission, id, submission.present()?.as_ref(), false)?;
+            let id = document.get("_id").and_then(Value::as_str).unwrap_or_default();
+            check_writer(submission, (id, &document), submission.present()?.as_ref(), false)?;
         }
         Ok(Some(password.to_owned()))
     }
@@ -221,17 +224,16 @@ impl Directory {
 /// Refuses what is for administrators of the server alone.
 fn check_writer(
     submission: &Submission<'_>,
-    id: &str,
+    (id, document): (&str, &Map<String, Value>),
     present: Option<&Map<String, Value>>,
     is_deleted: bool,
 ) -> Result<()> {
     let administrators =
         |what: &str| Err(forbidden(format!("Only an administrator of the server may {what}.")));
-    let document = &submission.document;
     let after = Entry::read(document);
     let before = present.map_or(Entry::Other, Entry::read);
     let is_entry = |entry: &Entry| !matches!(entry, Entry::Other);
-    let names_entry = id.starts_with(PERSON_PREFIX) || id.starts_with(GROUP_PREFIX);
+    let names_entry = [PERSON_PREFIX, GROUP_PREFIX, USERS_PREFIX].iter().any(|prefix| id.starts_with(prefix));
     if !names_entry && !is_entry(&after) && !is_entry(&before) {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Who may do what: server administrators everything, others what the database gives them.
 
-use scrinium_catalog::Databases;
+use scrinium_catalog::{Databases, is_own_database};
 use scrinium_database::{DatabaseError, Level};
 use serde_json::Value;
 
@@ -17,6 +17,10 @@ const NO_DATABASE: &str = "Database does not exist.";
 pub(crate) fn open(databases: &Databases, name: &str, identity: &Identity, need: Level) -> Result<Opened> {
     let opened = match databases.open_for(name, identity) {
         Err(DatabaseError::NotFound { .. }) if !identity.is_administrator() => return Err(absent(identity)),
+        // CouchDB's own are there as soon as an administrator asks for them.
+        Err(DatabaseError::NotFound { .. }) if is_own_database(name) => {
+            Opened::open(databases.get_own(name)?, identity)?
+        }
         opened => opened?,
     };
     if opened.level() == Level::NoAccess {

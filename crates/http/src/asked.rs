@@ -39,7 +39,9 @@ impl AskedObject {
         let query: Map<String, Value> =
             context.query.iter().map(|(name, value)| (name.to_owned(), value.text().into())).collect();
         let form = match (context.header(&CONTENT_TYPE), body) {
-            (Some(kind), Some(body)) if kind.starts_with("application/x-www-form-urlencoded") => form_of(body)?,
+            (Some(kind), Some(body)) if kind.starts_with("application/x-www-form-urlencoded") => {
+                form_of(body)?
+            }
             _ => Map::new(),
         };
         let (name, roles) = (context.identity.name(), context.identity.roles());
@@ -87,7 +89,9 @@ impl AskedObject {
 /// The path's segments, decoded.
 fn path_of(context: &Context) -> Vec<String> {
     let segments = context.target.path().split('/').filter(|segment| !segment.is_empty());
-    segments.map(|segment| decode(segment).map_or_else(|_| segment.to_owned(), |text| text.into_owned())).collect()
+    segments
+        .map(|segment| decode(segment).map_or_else(|_| segment.to_owned(), |text| text.into_owned()))
+        .collect()
 }
 
 fn form_of(body: &str) -> Result<Map<String, Value>> {

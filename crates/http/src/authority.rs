@@ -168,6 +168,16 @@ pub trait Authenticator: Send + Sync + 'static {
         false
     }
 
+    /// The database of people that CouchDB's clients know as `_users`.
+    fn users_database(&self) -> Option<&str> {
+        None
+    }
+
+    /// The id of the document of the person who logs in with this name. Answers at once, from memory.
+    fn person_document(&self, _name: &str) -> Option<String> {
+        None
+    }
+
     /// A number that changes whenever the answer of [`Authenticator::holds`] may have changed for anybody.
     fn changes(&self) -> u64 {
         0

@@ -49,7 +49,27 @@ pub(crate) async fn changes(context: &Context, body: Option<&mut RequestBody>) -
         None => None,
     };
     let mut query = changes_query(context, members.as_ref())?;
-    let style = match context.query.get("feed") {
+    let style = style(context, &query)?;
+    if let Some(wanted) = DesignFilter::of(context)? {
+        let text =
+            members.filter(|members| !members.is_empty()).map(|members| Value::Object(members).to_string());
+        let request = AskedObject::of(context, None, text.as_deref())?;
+        query.filter = Some(context.with_database(move |database| wanted.open(&database, request)).await?);
+    }
+    let Some(style) = style else {
+        let begun = context
+            .with_database(move |database| {
+                stream::begin(ChangesText::new(database.changes(query)?, Shape::Changes))
+            })
+            .await?;
+        return Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?));
+    };
+    feed::open(context, query, style, waiting(context)?).await
+}
+
+/// How a feed that stays open is written; `None` for one that ends with the last change there is.
+pub(crate) fn style(context: &Context, query: &ChangesQuery) -> Result<Option<Style>> {
+    Ok(match context.query.get("feed") {
         None | Some("normal") => None,
         // A feed that goes backwards has no new end to wait for.
         Some("longpoll") if query.descending => None,
@@ -61,27 +81,10 @@ pub(crate) async fn changes(context: &Context, body: Option<&mut RequestBody>) -
                 "Supported `feed` types: normal, continuous, live, longpoll, eventsource",
             ));
         }
-    };
-    if let Some(wanted) = DesignFilter::of(context)? {
-        let text = members.filter(|members| !members.is_empty()).map(|members| Value::Object(members).to_string());
-        let request = AskedObject::of(context, None, text.as_deref())?;
-        query.filter = Some(context.with_database(move |database| wanted.open(&database, request)).await?);
-    }
-    let Some(style) = style else {
-        let begun = context
-            .with_database(move |database| {
-                stream::begin(ChangesText {
-                    changes: ChangeReader::new(database.changes(query)?),
-                    stage: Stage::Head,
-                })
-            })
-            .await?;
-        return Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?));
-    };
-    feed::open(context, query, style, waiting(context)?).await
+    })
 }
 
-fn waiting(context: &Context) -> Result<Waiting> {
+pub(crate) fn waiting(context: &Context) -> Result<Waiting> {
     let longest = context.state.options.changes_timeout_ms;
     let count = |text| Given::Text(text).count();
     let heartbeat = match context.query.get("heartbeat") {
@@ -106,6 +109,11 @@ fn waiting(context: &Context) -> Result<Waiting> {
 }
 
 fn changes_query(context: &Context, body: Option<&Map<String, Value>>) -> Result<ChangesQuery> {
+    filtered(plain_query(context)?, context, body)
+}
+
+/// What is asked for without any filter.
+pub(crate) fn plain_query(context: &Context) -> Result<ChangesQuery> {
     let query = &context.query;
     let resumed = context.header(&LAST_EVENT_ID).or_else(|| query.get("last-event-id"));
     let since = match resumed.or_else(|| query.get("since")) {
@@ -114,7 +122,7 @@ fn changes_query(context: &Context, body: Option<&Map<String, Value>>) -> Result
         // Clients may send back the sequence as the JSON string that they got.
         Some(text) => Since::At(text.trim_matches('"').to_owned()),
     };
-    let query_without_filter = ChangesQuery {
+    Ok(ChangesQuery {
         since,
         descending: query.is_true("descending"),
         limit: query.get("limit").map(|text| Given::Text(text).count()).transpose()?,
@@ -124,8 +132,7 @@ fn changes_query(context: &Context, body: Option<&Map<String, Value>>) -> Result
         piece_bytes: Some(READ_AT_ONCE_BYTES),
         all_leaves: query.get("style") == Some("all_docs"),
         ..ChangesQuery::default()
-    };
-    filtered(query_without_filter, context, body)
+    })
 }
 
 /// What `filter` leaves of the changes; `body` is that of a POST.
@@ -179,8 +186,8 @@ impl DesignFilter {
             None | Some("" | "_doc_ids" | "_selector" | "_design") => Ok(None),
             Some("_view") => {
                 let view = context.query.get("view").filter(|view| !view.is_empty());
-                let view = view
-                    .ok_or_else(|| HttpError::bad_request("`view` filter parameter is not provided."))?;
+                let view =
+                    view.ok_or_else(|| HttpError::bad_request("`view` filter parameter is not provided."))?;
                 let reason = "`view` must be of the form `designname/viewname`";
                 let (design, name) = names_of(view).ok_or_else(|| HttpError::bad_request(reason))?;
                 Ok(Some(Self::View { design, name }))
@@ -248,8 +255,47 @@ impl ChangeReader {
     }
 }
 
-/// Appends a change as CouchDB writes it.
-pub(crate) fn push_change(text: &mut JsonWriter, change: &Change) {
+/// What is made of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Changes of documents.
+    Changes,
+    /// What became of databases: documents of the database of events, each of which has its kind and a name as its id.
+    Events,
+}
+
+impl Shape {
+    /// Appends a change as CouchDB writes it.
+    pub(crate) fn push(self, text: &mut JsonWriter, change: &Change) {
+        match self {
+            Self::Changes => push_change(text, change),
+            Self::Events => {
+                let (kind, name) = change.id.split_once(':').unwrap_or_default();
+                text.literal("{\"db_name\":").string(name);
+                text.literal(",\"type\":").string(kind);
+                text.literal(",\"seq\":").string(&change.sequence).literal("}");
+            }
+        }
+    }
+
+    /// Appends what follows the last sequence in a feed.
+    pub(crate) fn push_pending(self, text: &mut JsonWriter, pending: Option<u64>) {
+        if self == Self::Changes {
+            text.literal(",\"pending\":");
+            text.number_or_null(pending);
+        }
+        text.literal("}\n");
+    }
+
+    /// Appends what ends a feed of one JSON object.
+    pub(crate) fn push_end(self, text: &mut JsonWriter, last_sequence: &str, pending: Option<u64>) {
+        text.literal("\n],\n\"last_seq\":");
+        text.string(last_sequence);
+        self.push_pending(text, pending);
+    }
+}
+
+fn push_change(text: &mut JsonWriter, change: &Change) {
     text.literal("{\"seq\":");
     text.string(&change.sequence);
     text.literal(",\"id\":");
@@ -271,15 +317,6 @@ pub(crate) fn push_change(text: &mut JsonWriter, change: &Change) {
     text.literal("}");
 }
 
-/// Appends what ends a feed of one JSON object.
-pub(crate) fn push_end(text: &mut JsonWriter, last_sequence: &str, pending: Option<u64>) {
-    text.literal("\n],\n\"last_seq\":");
-    text.string(last_sequence);
-    text.literal(",\"pending\":");
-    text.number_or_null(pending);
-    text.literal("}\n");
-}
-
 enum Stage {
     Head,
     First,
@@ -287,9 +324,16 @@ enum Stage {
 }
 
 /// The normal feed.
-struct ChangesText {
+pub(crate) struct ChangesText {
     changes: ChangeReader,
+    shape: Shape,
     stage: Stage,
+}
+
+impl ChangesText {
+    pub(crate) fn new(changes: Changes, shape: Shape) -> Self {
+        Self { changes: ChangeReader::new(changes), shape, stage: Stage::Head }
+    }
 }
 
 impl Source for ChangesText {
@@ -299,14 +343,15 @@ impl Source for ChangesText {
             text.literal("{\"results\":[\n");
             self.stage = Stage::First;
         }
-        let stage = &mut self.stage;
+        let (stage, shape) = (&mut self.stage, self.shape);
         let last = self.changes.write(&mut text, |text, change| {
             text.literal(if matches!(stage, Stage::Rest) { ",\n" } else { "" });
             *stage = Stage::Rest;
-            push_change(text, change);
+            shape.push(text, change);
         })?;
         if last {
-            push_end(&mut text, &self.changes.changes.last_sequence(), self.changes.changes.pending()?);
+            let pending = self.changes.changes.pending()?;
+            shape.push_end(&mut text, &self.changes.changes.last_sequence(), pending);
         }
         if text.is_empty() {
             // Nothing of this piece passes the filter; so the client sees that there is life.

@@ -23,6 +23,7 @@ use crate::query::Query;
 use crate::response::Body;
 use crate::routes::MethodRoute;
 use crate::state::HttpState;
+use crate::users::USERS_DATABASE;
 
 /// What CouchDB says of a revision that is another one in `If-Match`.
 pub(crate) const TAG_DIFFERS: &str = "Document rev and etag have different values";
@@ -115,8 +116,13 @@ impl Context {
         let (name, need) = (self.database_name().to_owned(), self.entry.need.level());
         let authorised = Arc::clone(&self.authorised);
         let (state, address) = (self.state.clone(), self.client.address);
+        let is_own = self.address.users.as_ref().is_some_and(|users| users.is_own);
         move || {
-            let opened = access::open(&databases, &name, &identity, need)?;
+            let opened = if is_own {
+                Opened::open_own(databases.get(&name)?, &identity)
+            } else {
+                access::open(&databases, &name, &identity, need)?
+            };
             authorised.store(true, Ordering::Relaxed);
             if identity.is_administrator() {
                 crate::audit_record::by_office(&state, &opened, &identity, address);
@@ -128,6 +134,11 @@ impl Context {
     /// Whether the request's database was opened for its sender.
     pub(crate) fn is_authorised(&self) -> bool {
         self.authorised.load(Ordering::Relaxed)
+    }
+
+    /// As clients know the database that the address names.
+    pub(crate) fn shown_database_name(&self) -> &str {
+        if self.address.users.is_some() { USERS_DATABASE } else { self.database_name() }
     }
 
     /// The database that the address names; empty where it names none.

@@ -19,6 +19,7 @@ use crate::error::{HttpError, Result};
 use crate::query::{Given, Query};
 use crate::response::{self, Body};
 use crate::stream::{self, Piece, Source};
+use crate::users::USERS_DATABASE;
 
 /// Names read from the catalog at a time.
 const NAMES_AT_ONCE: usize = 512;
@@ -29,11 +30,12 @@ const MOST_INFOS: usize = 100;
 /// `GET /{db}`.
 pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
-    let described = context
+    let mut described = context
         .with_database(move |database| {
             Ok(describe(&database.describe()?, Compactor::of(&databases).is_compacting(database.number())))
         })
         .await?;
+    described["db_name"] = context.shown_database_name().into();
     Ok(response::json_value(StatusCode::OK, &described))
 }
 
@@ -199,6 +201,7 @@ async fn describe_each(context: &Context, names: Vec<String>) -> Result<Response
     let infos = Infos {
         databases,
         identity: context.identity.clone(),
+        people: context.state.authenticator.users_database().map(str::to_owned),
         names: names.into(),
         text: JsonWriter::of_literal("["),
         first: true,
@@ -225,6 +228,8 @@ fn keys_of(keys: Keys) -> Result<Vec<String>> {
 struct Infos {
     databases: Databases,
     identity: Identity,
+    /// The database that is `_users` too.
+    people: Option<String>,
     names: VecDeque<String>,
     text: JsonWriter,
     first: bool,
@@ -237,13 +242,18 @@ impl Source for Infos {
             if !std::mem::take(&mut self.first) {
                 text.literal(",");
             }
-            let opened = access::open(&self.databases, &name, &self.identity, Level::Reader);
+            let people = self.people.as_deref().filter(|_| name == USERS_DATABASE);
+            let opened =
+                access::open(&self.databases, people.unwrap_or(&name), &self.identity, Level::Reader);
             let described = opened.and_then(|database| {
                 let compacting = Compactor::of(&self.databases).is_compacting(database.number());
                 Ok(describe(&database.describe()?, compacting))
             });
             let row = match described {
-                Ok(info) => json!({"key": name, "info": info}),
+                Ok(mut info) => {
+                    info["db_name"] = name.as_str().into();
+                    json!({"key": name, "info": info})
+                }
                 // A depositor learns nothing about what is there.
                 Err(error) if matches!(&*error.error, "forbidden" | "unauthorized") => {
                     json!({"key": name, "error": "not_found"})

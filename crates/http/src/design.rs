@@ -24,7 +24,9 @@ pub(crate) fn unknown_function(context: &Context) -> Result<Response<Body>> {
         "_rewrite" => Err(HttpError::not_implemented(
             "Rewrites are not offered: let a reverse proxy in front of the server rewrite addresses.",
         )),
-        "_update" => Err(HttpError::not_found("Invalid path: an update function is asked by `_update/NAME`, or `_update/NAME/ID`.")),
+        "_update" => Err(HttpError::not_found(
+            "Invalid path: an update function is asked by `_update/NAME`, or `_update/NAME/ID`.",
+        )),
         "_search" | "_nouveau" => {
             Err(HttpError::not_implemented("Search indexes of design documents are not offered."))
         }

@@ -12,10 +12,16 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::response::{self, Body};
 use crate::stream::{self, Begun};
-use crate::{open_revisions, query, related};
+use crate::{open_revisions, query, related, users};
 
 /// `GET /{db}/{id}` in all its forms.
 pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
+    if let Some(name) = users::translated(context) {
+        return Box::pin(users::get(context, name)).await;
+    }
+    if users::is_auth(context) {
+        return Box::pin(users::auth(context)).await;
+    }
     if context.query.get("open_revs").is_some() {
         return Box::pin(open_revisions::get(context)).await;
     }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::access::Opened;
 use crate::authority::Identity;
-use crate::changes::{self, ChangeReader, Waiting};
+use crate::changes::{self, ChangeReader, Shape, Waiting};
 use crate::compress::Uncompressed;
 use crate::context::Context;
 use crate::databases;
@@ -44,19 +44,36 @@ pub(crate) async fn open(
     style: Style,
     waiting: Waiting,
 ) -> Result<Response<Body>> {
-    let (opened, visible) = context
-        .with_database(|database| {
-            let visible = database.watch();
-            Ok((database, visible))
-        })
-        .await?;
+    let opened = context.with_database(Ok).await?;
+    let reader = Reader { database: opened, identity: context.identity.clone(), shape: Shape::Changes };
+    open_for(context, reader, query, style, waiting).await
+}
+
+/// Whose changes are read, by whom, and what is made of them.
+pub(crate) struct Reader {
+    pub(crate) database: Opened,
+    /// What they may read is looked at again with whatever comes.
+    pub(crate) identity: Identity,
+    pub(crate) shape: Shape,
+}
+
+/// As [`open`], of a database that the address does not name.
+pub(crate) async fn open_for(
+    context: &Context,
+    Reader { database, identity, shape }: Reader,
+    query: ChangesQuery,
+    style: Style,
+    waiting: Waiting,
+) -> Result<Response<Body>> {
+    let visible = database.watch();
     let claim = context.account.claim(Resource::Feeds, 1)?;
     let mut feed = Feed {
         _claim: claim,
         account: context.account.clone(),
         standing: StandingWatch::new(&context.state, &context.identity),
-        database: opened,
-        identity: context.identity.clone(),
+        database,
+        identity,
+        shape,
         workers: context.state.workers.clone(),
         visible,
         stopping: context.state.stopping(),
@@ -96,6 +113,7 @@ struct Feed {
     database: Opened,
     /// Who reads it; what they may read is looked at again with whatever comes.
     identity: Identity,
+    shape: Shape,
     workers: WorkerPool,
     visible: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
@@ -221,7 +239,7 @@ impl Feed {
 
     /// Reads about a piece of changes on the worker pool.
     async fn pull(&self, mut reader: ChangeReader, mut text: JsonWriter) -> Result<Pulled> {
-        let (style, any) = (self.style, self.any);
+        let (style, shape, any) = (self.style, self.shape, self.any);
         // A filter may take its time: nobody's may have all threads. Given back by the work itself.
         let thread = match &self.query.filter {
             Some(_) => Some(self.account.thread().await),
@@ -236,7 +254,7 @@ impl Feed {
                     text.literal(",\n");
                 }
                 given += 1;
-                push(text, style, change);
+                push(text, (style, shape), change);
             })?;
             let since = reader.changes.last_sequence();
             // Counted only where the feed may end with it.
@@ -310,13 +328,11 @@ impl Feed {
     fn end(&mut self, mut text: JsonWriter, pending: Option<u64>) {
         self.ended = true;
         match self.style {
-            Style::LongPoll => changes::push_end(&mut text, &self.since, pending),
+            Style::LongPoll => self.shape.push_end(&mut text, &self.since, pending),
             Style::Continuous => {
                 text.literal("{\"last_seq\":");
                 text.string(&self.since);
-                text.literal(",\"pending\":");
-                text.number_or_null(pending);
-                text.literal("}\n");
+                self.shape.push_pending(&mut text, pending);
             }
             Style::EventSource => {}
         }
@@ -324,16 +340,16 @@ impl Feed {
     }
 }
 
-fn push(text: &mut JsonWriter, style: Style, change: &scrinium_database::Change) {
+fn push(text: &mut JsonWriter, (style, shape): (Style, Shape), change: &scrinium_database::Change) {
     match style {
-        Style::LongPoll => changes::push_change(text, change),
+        Style::LongPoll => shape.push(text, change),
         Style::Continuous => {
-            changes::push_change(text, change);
+            shape.push(text, change);
             text.literal("\n");
         }
         Style::EventSource => {
             text.literal("data: ");
-            changes::push_change(text, change);
+            shape.push(text, change);
             text.literal("\nid: ").plain_line(&change.sequence).literal("\n\n");
         }
     }

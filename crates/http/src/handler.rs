@@ -143,7 +143,9 @@ impl Answer {
                     answer.body = STANDARD.decode(text).map_err(|_| wrong("`base64` is not base64"))?;
                 }
                 ("headers", Value::Object(headers)) => answer.headers = headers_of(headers)?,
-                (name, _) => return Err(wrong(&format!("`{name}` of the answer is unknown, or not of its type"))),
+                (name, _) => {
+                    return Err(wrong(&format!("`{name}` of the answer is unknown, or not of its type")));
+                }
             }
         }
         Ok(answer)
@@ -188,11 +190,10 @@ fn headers_of(given: Map<String, Value>) -> Result<HeaderMap> {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        let (name, value) = (HeaderName::try_from(lower), HeaderValue::try_from(text));
-        let (Ok(name), Ok(value)) = (name, value) else {
+        let (Ok(header), Ok(value)) = (HeaderName::try_from(lower), HeaderValue::try_from(text)) else {
             return Err(wrong(&format!("the header `{name}` cannot be sent")));
         };
-        headers.insert(name, value);
+        headers.insert(header, value);
     }
     Ok(headers)
 }

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use scrinium_port::{Arrival, Ending, Port, PortSettings, Ports, Protocol};
 
 use crate::connection;
+use crate::database_updates;
 use crate::port_options::PortOptions;
 use crate::standing;
 use crate::state::HttpState;
@@ -46,6 +47,7 @@ pub fn http_port(mut options: PortOptions, state: &HttpState) -> Port {
 /// and all feeds when `shutdown` completes.
 pub async fn follow(state: HttpState, shutdown: impl Future<Output = ()>) {
     tokio::spawn(standing::follow(state.clone()));
+    tokio::spawn(database_updates::follow(state.clone()));
     shutdown.await;
     state.stop();
 }

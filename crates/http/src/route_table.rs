@@ -9,8 +9,8 @@ use crate::operations::Operation;
 use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, Route};
 use crate::view::{self, Listing};
 use crate::{
-    access_list, attachment, bulk, bulk_get, changes, compact, copy, databases, design, document, find,
-    folder, handler, indexes, server_pages, session, settings, unread, web_pages, write,
+    access_list, attachment, bulk, bulk_get, changes, compact, copy, database_updates, databases, design,
+    document, find, folder, handler, indexes, server_pages, session, settings, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -114,6 +114,8 @@ const CHANGES: &[&str] = &[
     "timeout",
 ];
 
+const EVENTS: &[&str] = &["since", "last-event-id", "descending", "limit", "feed", "heartbeat", "timeout"];
+
 /// Reads.
 const fn get(
     operation: Operation,
@@ -185,6 +187,10 @@ static ROUTES: &[Route] = &[
     Route {
         path: "/_all_dbs",
         methods: &[get(Operation::Other, ADMINISTRATOR, NAMES, |c, _| Box::pin(databases::all(c)))],
+    },
+    Route {
+        path: "/_db_updates",
+        methods: &[get(Operation::Other, PERSON, EVENTS, |c, _| Box::pin(database_updates::updates(c)))],
     },
     Route {
         path: "/_dbs_info",

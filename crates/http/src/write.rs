@@ -13,12 +13,15 @@ use crate::body::RequestBody;
 use crate::context::{Context, TAG_DIFFERS};
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
-use crate::{passwords, related};
+use crate::{passwords, related, users};
 
 const DESIGN_PREFIX: &str = "_design/";
 
 /// `PUT /{db}/{id}`.
 pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    if let Some(name) = users::translated(context) {
+        return Box::pin(users::put(context, name, body)).await;
+    }
     let declared = context.header(&CONTENT_TYPE).unwrap_or("");
     if declared.starts_with("multipart/related") {
         return Box::pin(related::put(context, body)).await;
@@ -126,7 +129,9 @@ pub(crate) async fn store(
 
 /// `?folder=`: the folders that a document is put into as it is stored.
 pub(crate) fn folders(context: &Context) -> Vec<FolderChange> {
-    let named = context.query.iter().filter(|(name, _)| *name == "folder");
+    // Who changes their own document among CouchDB's users changes nothing else.
+    let is_own = context.address.users.as_ref().is_some_and(|users| users.is_own);
+    let named = context.query.iter().filter(|(name, _)| *name == "folder" && !is_own);
     named.map(|(_, folder)| FolderChange::Add { folder: folder.text().into_owned() }).collect()
 }
 
@@ -168,7 +173,7 @@ pub(crate) fn created(context: &Context, updated: &Updated) -> Response<Body> {
 
 /// Sets `Location` to a document, whose prefix is a segment of its own, or to an attachment of it.
 pub(crate) fn locate(context: &Context, response: &mut Response<Body>, id: &str, attachment: Option<&str>) {
-    let mut segments = vec![context.database_name()];
+    let mut segments = vec![context.shown_database_name()];
     match id.split_once('/') {
         Some((prefix @ ("_design" | "_local"), name)) => segments.extend([prefix, name]),
         _ => segments.push(id),

@@ -155,7 +155,9 @@ impl Host {
             }
             Request::Filter(requested) => self.once(0, |sandbox| sandbox.filter(&requested)),
             Request::Update(requested) => {
-                self.once(0, |sandbox| sandbox.update(&requested).map(|json| well_formed(&json).into_owned()));
+                self.once(0, |sandbox| {
+                    sandbox.update(&requested).map(|json| well_formed(&json).into_owned())
+                });
             }
         }
     }

@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use scrinium_catalog::{Databases, NameRange};
-use scrinium_database::{Database, DatabaseError, DatabaseSizes, Result, keys};
+use scrinium_database::{Database, DatabaseError, DatabaseSizes, Result};
 use scrinium_statistics::Task;
-use scrinium_store::{Batch, Family, Store};
+use scrinium_store::Store;
 
 use work::{Halt, Work};
 

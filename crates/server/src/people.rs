@@ -15,8 +15,8 @@ use scrinium_credentials::{
 };
 use scrinium_directory::{
     Approach, CredentialOptions, CredentialRecords, Credentials, DIRECTORY_DATABASE, Directory,
-    DirectoryChange, Group, HashError, HashingOptions, Login, LoginError, Logins, Person, Revocations,
-    SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse, WrittenChange,
+    DirectoryChange, Found, Group, HashError, HashingOptions, Login, LoginError, Logins, NameLookup, Person,
+    Revocations, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse, WrittenChange,
 };
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, Hashing, Identity, LoginRefusal, PersonChange, SecondStep,
@@ -324,6 +324,17 @@ impl Authenticator for People {
 
     fn keeps_people(&self, database: &str) -> bool {
         database == DIRECTORY_DATABASE
+    }
+
+    fn users_database(&self) -> Option<&str> {
+        Some(DIRECTORY_DATABASE)
+    }
+
+    fn person_document(&self, name: &str) -> Option<String> {
+        match self.directory.find(name) {
+            Found::Person(person) if person.short_name == name => Some(person.id.clone()),
+            _ => None,
+        }
     }
 
     fn changes(&self) -> u64 {

@@ -110,7 +110,11 @@ async fn feeds_that_stay_open_are_filtered_too() {
 async fn what_is_no_filter_is_said() {
     let server = filled().await;
     let refused = async |query: &str| server.ask("GET", &format!("/db/_changes?{query}"), ()).await;
-    refused("filter=_view").await.expect_error(400, "bad_request", "`view` filter parameter is not provided.");
+    refused("filter=_view").await.expect_error(
+        400,
+        "bad_request",
+        "`view` filter parameter is not provided.",
+    );
     let form = "`view` must be of the form `designname/viewname`";
     refused("filter=_view&view=x").await.expect_error(400, "bad_request", form);
     refused("filter=_view&view=d/none").await.expect_error(404, "not_found", "missing_named_view");
@@ -152,7 +156,8 @@ async fn a_function_gets_the_request_without_what_its_sender_logs_in_with() {
     assert!(request["info"]["doc_count"].is_null(), "bob does not see all documents");
     let names: Vec<&String> = request["headers"].as_object().unwrap().keys().collect();
     assert!(names.iter().any(|name| *name == "Content-Type") && names.iter().any(|name| *name == "Host"));
-    let secret = |name: &&&String| ["Authorization", "Cookie", "X-Auth-Couchdb-Token"].contains(&name.as_str());
+    let secret =
+        |name: &&&String| ["Authorization", "Cookie", "X-Auth-Couchdb-Token"].contains(&name.as_str());
     assert_eq!(names.iter().find(secret), None);
 }
 
@@ -177,7 +182,8 @@ async fn an_update_function_stores_as_its_caller_may() {
     server.ask_as("bob", "POST", bump, ()).await.expect(201);
 
     // What bob may not read is not there for his functions, and is not written over.
-    let shown = server.ask_as("bob", "POST", "/db/_design/d/_update/show/hidden", ()).await.expect(203).json();
+    let shown =
+        server.ask_as("bob", "POST", "/db/_design/d/_update/show/hidden", ()).await.expect(203).json();
     assert_eq!(shown[0], Value::Null);
     let before = server.ask("GET", "/db/hidden", ()).await.expect(200).text();
     server.ask_as("bob", "PUT", &format!("{bump}/hidden"), ()).await.expect(409);

@@ -20,6 +20,7 @@ mod clients;
 mod common;
 mod conformance;
 mod counts;
+mod database_updates;
 mod databases;
 mod documents;
 mod filters;

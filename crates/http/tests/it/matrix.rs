@@ -33,6 +33,7 @@ const LISTED: &[&str] = &[
     "/_up",
     "/_session",
     "/_all_dbs",
+    "/_db_updates",
     "/_dbs_info",
     "/_uuids",
     "/_stats",
@@ -303,7 +304,10 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
         }
         (_, "/{db}/_local/{localid}") => vec![json!({"mine": true})],
         (_, "/{db}/_design/{ddoc}") => vec![json!({"language": "formula", "views": {}})],
-        (_, "/{db}/_design/{ddoc}/_update/{handler}" | "/{db}/_design/{ddoc}/_update/{handler}/{target...}") => {
+        (
+            _,
+            "/{db}/_design/{ddoc}/_update/{handler}" | "/{db}/_design/{ddoc}/_update/{handler}/{target...}",
+        ) => {
             vec![json!({"_id": "hid-s"}), json!({"_id": "half-w", "_rev": HIDDEN})]
         }
         (_, "/{db}/_design/{ddoc}/{function...}" | "/{db}/{special...}") => vec![Value::Null],

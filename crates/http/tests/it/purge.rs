@@ -60,7 +60,12 @@ async fn as_many_purged_documents_are_remembered_as_is_set() {
     server.ask("POST", "/db/_bulk_docs", json!({"docs": docs, "new_edits": false})).await.expect(201);
     let remembered = async || {
         let infos = server.ask("GET", "/db/_purged_infos", ()).await.expect(200).json();
-        infos["purged_infos"].as_array().unwrap().iter().map(|info| info["id"].clone()).collect::<Vec<Value>>()
+        infos["purged_infos"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|info| info["id"].clone())
+            .collect::<Vec<Value>>()
     };
     let purge = async |ids: &[&str]| {
         let wanted: serde_json::Map<String, Value> =
