@@ -39,7 +39,7 @@
 //! assert_eq!(mapped[0].key_json, r#""2026-11-21""#);
 //!
 //! let mut sum = ReduceEngine::new(&pool, database, Reducer::parse("_sum")?);
-//! let row = |amount| Row { key_json: "null", id: "i1", value_json: amount };
+//! let row = |amount| Row { key_json: "null", id: "i1", value_json: amount, order: b"i1" };
 //! let (march, april) = (sum.reduce(&[row("12.5"), row("7")])?, sum.reduce(&[row("3")])?);
 //! let year = sum.rereduce(&[march, april])?;
 //! assert_eq!(sum.finish(&year)?, "22.5");

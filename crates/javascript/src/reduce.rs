@@ -1,6 +1,7 @@
 //! Reduce functions: CouchDB's built-in ones, and JavaScript.
 
 mod distinct;
+mod extreme;
 mod figure;
 mod script;
 mod stats;
@@ -8,12 +9,16 @@ mod sum;
 
 use crate::error::ScriptError;
 use crate::pool::{Owner, Pool};
+use extreme::End;
 use script::Script;
 
 /// Bytes that a reduction may have in any case, and how much smaller than what went in it has to be beyond
 /// them: CouchDB's `reduce_limit_threshold` and `reduce_limit_ratio`.
 const LIMIT_THRESHOLD_BYTES: usize = 4_906;
 const LIMIT_RATIO: usize = 2;
+
+/// Values that `_top_N` and `_bottom_N` give at most.
+const VALUES_MAX: usize = 100;
 
 /// A row that is reduced, all of it JSON but the id.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +29,8 @@ pub struct Row<'a> {
     pub id: &'a str,
     /// The value, as JSON.
     pub value_json: &'a str,
+    /// What orders the rows of a view, as bytes.
+    pub order: &'a [u8],
 }
 
 /// A reduce function.
@@ -37,6 +44,14 @@ pub enum Reducer {
     Stats,
     /// `_approx_count_distinct`: about how many different keys there are.
     ApproximateCountDistinct,
+    /// `_top_N`: the N highest values, highest first.
+    Top(usize),
+    /// `_bottom_N`: the N lowest values, lowest first.
+    Bottom(usize),
+    /// `_first`: the value of the first row.
+    First,
+    /// `_last`: the value of the last row.
+    Last,
     /// The source of a JavaScript function `function (keys, values, rereduce)`.
     Function(String),
 }
@@ -48,7 +63,12 @@ impl Reducer {
     /// # Errors
     /// [`ScriptError::UnknownReducer`] if it begins with an underscore and is not one of them.
     pub fn parse(source: &str) -> Result<Self, ScriptError> {
+        if let Some(reducer) = Self::counted(source) {
+            return Ok(reducer);
+        }
         let built_in = [
+            ("_first", Self::First),
+            ("_last", Self::Last),
             ("_sum", Self::Sum),
             ("_count", Self::Count),
             ("_stats", Self::Stats),
@@ -60,12 +80,23 @@ impl Reducer {
             None => Ok(Self::Function(source.to_owned())),
         }
     }
+
+    /// One of so many values.
+    fn counted(source: &str) -> Option<Self> {
+        let count = |digits: &str| {
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|count| is_number && (1..=VALUES_MAX).contains(count))
+        };
+        let source = source.trim_end();
+        let top = source.strip_prefix("_top_").and_then(count).map(Self::Top);
+        top.or_else(|| source.strip_prefix("_bottom_").and_then(count).map(Self::Bottom))
+    }
 }
 
 /// A reduce function, ready to reduce.
 ///
 /// What it gives is a *state*: JSON that can be kept, and reduced with others of its kind. [`finish`] makes of a
-/// state what a reader is shown, which is the same for all but `_approx_count_distinct`.
+/// state what a reader is shown, which is the same for all but `_approx_count_distinct`, `_first` and `_last`.
 ///
 /// [`finish`]: ReduceEngine::finish
 pub struct ReduceEngine {
@@ -78,6 +109,8 @@ enum Function {
     Count,
     Stats,
     Distinct,
+    Extremes(End, usize),
+    Outermost(End),
     Script(Script),
 }
 
@@ -91,6 +124,10 @@ impl ReduceEngine {
             Reducer::Count => Function::Count,
             Reducer::Stats => Function::Stats,
             Reducer::ApproximateCountDistinct => Function::Distinct,
+            Reducer::Top(count) => Function::Extremes(End::Highest, count),
+            Reducer::Bottom(count) => Function::Extremes(End::Lowest, count),
+            Reducer::First => Function::Outermost(End::Lowest),
+            Reducer::Last => Function::Outermost(End::Highest),
             Reducer::Function(source) => Function::Script(Script::new(pool, owner, source)),
         };
         Self { function, must_shrink }
@@ -120,6 +157,8 @@ impl ReduceEngine {
             Function::Count => Ok(rows.len().to_string()),
             Function::Stats => stats::stats(values()),
             Function::Distinct => Ok(distinct::of_keys(rows.iter().map(|row| row.key_json))),
+            Function::Extremes(end, count) => extreme::extremes(values(), (*end, *count)),
+            Function::Outermost(end) => extreme::outermost(rows, *end),
             Function::Script(script) => {
                 let mut keys = String::from("[");
                 for row in rows {
@@ -144,6 +183,8 @@ impl ReduceEngine {
             Function::Count => sum::sum(values(), false),
             Function::Stats => stats::stats(values()),
             Function::Distinct => distinct::union(values()),
+            Function::Extremes(end, count) => extreme::extremes_of_lists(values(), (*end, *count)),
+            Function::Outermost(end) => extreme::outermost_of(values(), *end),
             Function::Script(script) => script.reduce(None, &list(values()), self.must_shrink),
         }
     }
@@ -155,6 +196,7 @@ impl ReduceEngine {
     pub fn finish(&self, state: &str) -> Result<String, ScriptError> {
         match &self.function {
             Function::Distinct => distinct::estimate(state).map(|count| count.to_string()),
+            Function::Outermost(_) => extreme::value_of(state),
             _ => Ok(state.to_owned()),
         }
     }

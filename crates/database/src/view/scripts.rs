@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::definition::Definition;
 use super::entries::StoredEntry;
+use super::streams::plain;
 use crate::database::Database;
 use crate::error::{DatabaseError, InvalidInput};
 
@@ -47,12 +48,14 @@ impl scrinium_index::Reduce for Reducing<'_> {
 
     fn reduce(&mut self, entries: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<u8>, DatabaseError> {
         let damaged = || DatabaseError::damaged("entry of a view", &self.definition.name);
+        let keys = entries.iter().map(|(key, _)| plain(key));
         let entries: Option<Vec<StoredEntry<'_>>> = entries
             .iter()
             .map(|(key, value)| StoredEntry::decode(self.definition, key, value, std::iter::empty()))
             .collect();
         let entries = entries.ok_or_else(damaged)?;
-        let rows: Option<Vec<Row<'_>>> = entries.iter().map(row).collect();
+        let rows: Option<Vec<Row<'_>>> =
+            entries.iter().zip(keys).map(|(entry, key)| row(entry, key)).collect();
         let reduced = self.engine.reduce(&rows.ok_or_else(damaged)?);
         self.kept(reduced)
     }
@@ -96,9 +99,9 @@ pub(super) fn overflow_reason(state: &[u8]) -> Option<String> {
     }
 }
 
-fn row<'a>(entry: &'a StoredEntry<'_>) -> Option<Row<'a>> {
+fn row<'a>(entry: &'a StoredEntry<'_>, order: &'a [u8]) -> Option<Row<'a>> {
     match entry.columns.as_slice() {
-        [key, value] => Some(Row { key_json: key, id: entry.id()?, value_json: value }),
+        [key, value] => Some(Row { key_json: key, id: entry.id()?, value_json: value, order }),
         _ => None,
     }
 }

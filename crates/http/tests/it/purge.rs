@@ -13,7 +13,8 @@ async fn purged_leaves_are_gone_everywhere_counted_and_remembered() {
     server.ask("PUT", "/db/_design/d", view).await.expect(201);
     let docs: Vec<Value> = (0..4).map(|n| json!({"_id": format!("d{n}"), "_rev": "1-a", "n": n})).collect();
     let conflict = json!({"_id": "d0", "_rev": "1-b", "n": 10});
-    let docs = json!({"docs": [docs, vec![conflict]].concat(), "new_edits": false});
+    let docs = [docs, vec![conflict]].concat();
+    let docs = json!({"docs": docs, "new_edits": false});
     server.ask("POST", "/db/_bulk_docs?folder=Inbox", docs).await.expect(201);
     let rows = async |path: &str| {
         let rows = server.ask("GET", path, ()).await.expect(200).json();

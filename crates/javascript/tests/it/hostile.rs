@@ -485,7 +485,7 @@ fn reduce_functions_are_bounded_too() {
         let guarded =
             format!("function (keys, values) {{ return values[0] ? ({source})() : values.length; }}");
         let mut engine = ReduceEngine::new(&pool(&limits), DATABASE, Reducer::parse(&guarded).unwrap());
-        let row = |value_json| [Row { key_json: "1", id: "a", value_json }];
+        let row = |value_json| [Row { key_json: "1", id: "a", value_json, order: b"" }];
         assert_eq!(engine.reduce(&row("1")), Err(expected.clone()), "{source}");
         assert_eq!(engine.rereduce(&["0".to_owned(), "0".to_owned()]).as_deref(), Ok("2"), "{source}");
         assert_eq!(engine.rereduce(&["1".to_owned()]), Err(expected), "{source}");

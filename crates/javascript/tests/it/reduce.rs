@@ -22,7 +22,7 @@ fn check_reduce(source: &str) -> Result<(), ScriptError> {
 }
 
 fn rows(values: &[String]) -> Vec<Row<'_>> {
-    values.iter().map(|value| Row { key_json: "null", id: "a", value_json: value }).collect()
+    values.iter().map(|value| Row { key_json: "null", id: "a", value_json: value, order: b"" }).collect()
 }
 
 /// What a reducer shows of values that are all in one reduction.
@@ -256,7 +256,7 @@ fn distinct_keys_are_counted_within_bounds() {
     let mut engine = engine("_approx_count_distinct");
     let mut estimate = |keys: &[String]| -> f64 {
         let rows: Vec<_> =
-            keys.iter().map(|key| Row { key_json: key, id: "a", value_json: "null" }).collect();
+            keys.iter().map(|key| Row { key_json: key, id: "a", value_json: "null", order: b"" }).collect();
         let whole = engine.reduce(&rows).unwrap();
         let mut states: Vec<String> =
             rows.chunks(1 + rows.len() / 7).map(|part| engine.reduce(part).unwrap()).collect();
@@ -288,7 +288,7 @@ fn functions_reduce_as_in_couchdb() {
         return { all: keys.map((key, place) => [key, values[place]]) };
     }";
     let mut engine = engine(source);
-    let row = |id, value_json| Row { key_json: r#"["k",1]"#, id, value_json };
+    let row = |id, value_json| Row { key_json: r#"["k",1]"#, id, value_json, order: b"" };
     let state = engine.reduce(&[row("a\"ü", "1"), row("b", r#"{"x":null}"#)]).unwrap();
     assert_eq!(state, r#"{"all":[[[["k",1],"a\"ü"],1],[[["k",1],"b"],{"x":null}]]}"#);
     let both = engine.rereduce(&[state.clone(), r#"{"all":[]}"#.to_owned()]).unwrap();
@@ -317,4 +317,44 @@ fn functions_have_to_shrink_what_they_reduce() {
     assert_eq!(unlimited.rereduce(&values), Ok(format!("[{}]", values.join(","))));
     // What is small is let pass, however little it shrinks.
     assert_eq!(reduced(source, &["1"]), Ok(json!([1])));
+}
+
+#[test]
+fn the_highest_and_lowest_values_are_kept_and_those_of_the_outermost_rows() {
+    assert_eq!(Reducer::parse("_top_5"), Ok(Reducer::Top(5)));
+    assert_eq!(Reducer::parse("_bottom_100\n"), Ok(Reducer::Bottom(100)));
+    assert_eq!(Reducer::parse("_first"), Ok(Reducer::First));
+    assert_eq!(Reducer::parse("_last"), Ok(Reducer::Last));
+    for wrong in ["_top_", "_top_0", "_top_101", "_top_+5", "_top_5x", "_top", "_bottom_a"] {
+        assert!(Reducer::parse(wrong).is_err(), "{wrong}");
+    }
+    let values = ["3", "1.5", "\"b\"", "null", "10", "\"a\"", "[1]", "3", "true", "{\"a\":1}", "[1,0]"];
+    let rows: Vec<Row<'_>> =
+        values.iter().map(|value| Row { key_json: "1", id: "a", value_json: value, order: b"" }).collect();
+    for (source, expected) in [
+        ("_top_3", "[{\"a\":1},[1,0],[1]]"),
+        ("_bottom_4", "[null,true,1.5,3]"),
+        ("_top_100", "[{\"a\":1},[1,0],[1],\"b\",\"a\",10,3,3,1.5,true,null]"),
+    ] {
+        let mut engine = engine(source);
+        assert_eq!(engine.reduce(&rows).unwrap(), expected, "{source}");
+        // However it is cut.
+        for cut in 1..rows.len() {
+            let states = [engine.reduce(&rows[..cut]).unwrap(), engine.reduce(&rows[cut..]).unwrap()];
+            let state = engine.rereduce(&states).unwrap();
+            assert_eq!(engine.finish(&state).unwrap(), expected, "{source} cut at {cut}");
+        }
+    }
+    let rows: Vec<Row<'_>> = ["2", "0", "3", "1"]
+        .iter()
+        .map(|value| Row { key_json: "1", id: "a", value_json: value, order: value.as_bytes() })
+        .collect();
+    for (source, expected) in [("_first", "0"), ("_last", "3")] {
+        let mut engine = engine(source);
+        for cut in 1..rows.len() {
+            let states = [engine.reduce(&rows[cut..]).unwrap(), engine.reduce(&rows[..cut]).unwrap()];
+            let state = engine.rereduce(&states).unwrap();
+            assert_eq!(engine.finish(&state).unwrap(), expected, "{source} cut at {cut}");
+        }
+    }
 }

@@ -52,5 +52,6 @@ mod serve;
 mod set_config;
 mod signals;
 mod upkeep;
+mod users;
 mod web;
 mod who_reads;
