@@ -284,27 +284,39 @@ impl Database {
         let database = Arc::clone(self);
         let change_number = writer.header.change_number;
         let has_designs = writer.header.design_count != 0;
-        let commit = if self.properties().logged {
-            self.store().write(batch, Durability::Logged, Some(writer.failures))?
-        } else {
-            self.store().write(batch, Durability::Flushed, Some(writer.failures))?
-        };
+        let commit = self.write_batch(batch, writer)?;
         commit.then(move |stored| {
             if stored {
-                database.visible.send_if_modified(|visible| {
-                    let later = change_number > *visible;
-                    *visible = change_number.max(*visible);
-                    later
-                });
+                database.show_change(change_number);
             }
             done(stored);
             if stored {
-                database.note_change(has_designs);
-                database.context.server.events.note(DatabaseEventKind::Updated, database.name());
+                database.tell_followers(has_designs);
             }
             drop(keep);
         });
         Ok(commit)
+    }
+
+    /// Hands a batch that was made under the writer's lock to the store, in the way that the database is logged.
+    pub(crate) fn write_batch(&self, batch: Batch, writer: &Writer) -> Result<scrinium_store::Commit> {
+        let durability = if self.properties().logged { Durability::Logged } else { Durability::Flushed };
+        Ok(self.store().write(batch, durability, Some(writer.failures))?)
+    }
+
+    /// A change is durable, and is seen from now on.
+    pub(crate) fn show_change(&self, change_number: u64) {
+        self.visible.send_if_modified(|visible| {
+            let later = change_number > *visible;
+            *visible = change_number.max(*visible);
+            later
+        });
+    }
+
+    /// A change is seen: what follows the database has something to do.
+    pub(crate) fn tell_followers(&self, has_designs: bool) {
+        self.note_change(has_designs);
+        self.context.server.events.note(DatabaseEventKind::Updated, self.name());
     }
 
     /// Stores `batch`, after which the database is no more.

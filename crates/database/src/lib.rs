@@ -71,5 +71,9 @@ pub use session::{DatabaseContents, DatabaseDescription, DatabaseSession, Folder
 pub use sizes::DatabaseSizes;
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::purge::PurgedLeaves;
+pub use update::together::{
+    Condition, ConditionKind, TRANSACTION_DATABASES_MAX, TRANSACTION_EDITS_MAX, TransactionPart,
+    TransactionRefusal, TransactionUpdate, update_together,
+};
 pub use update::{MAX_EDITS, Update, Updated};
 pub use view::{Reading, UpdateFunction, ViewUpdate, selector_filter};

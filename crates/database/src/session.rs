@@ -25,6 +25,7 @@ use crate::query::Find;
 use crate::read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 use crate::rows::{RowQuery, Rows};
 use crate::update::purge::PurgedLeaves;
+use crate::update::together::{Condition, TransactionPart};
 use crate::update::{Update, Updated};
 use crate::view::{Reading, UpdateFunction};
 
@@ -350,6 +351,12 @@ impl DatabaseSession {
     /// As there.
     pub fn update(&self, edits: Vec<Edit>, mode: EditMode) -> Result<Update> {
         self.database.update(edits, mode, &self.access)
+    }
+
+    /// What a transaction does here ([`update_together`](crate::update_together)).
+    #[must_use]
+    pub fn transaction_part(self, conditions: Vec<Condition>, edits: Vec<Edit>) -> TransactionPart {
+        TransactionPart { database: self.database, access: self.access, conditions, edits }
     }
 
     /// As [`Database::clear_secret`].

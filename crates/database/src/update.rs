@@ -14,6 +14,7 @@ mod place;
 pub(crate) mod purge;
 pub(crate) mod records;
 mod secret;
+pub(crate) mod together;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -273,12 +274,7 @@ impl Database {
                 return Err(error);
             }
         };
-        let mut changed: Vec<(String, Pending)> = changed.into_iter().collect();
-        changed.sort_unstable_by_key(|(_, pending)| pending.head.change_number);
-        for (id, pending) in changed {
-            writer.add_pending(&id, pending);
-        }
-        writer.add_records(records);
+        writer.add_all(changed, records);
         Ok(Update::new(results, Some(commit)))
     }
 }

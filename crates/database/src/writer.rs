@@ -74,6 +74,20 @@ impl Writer {
         self.records.add(self.header.change_number, written);
     }
 
+    /// Keeps what an update has made of documents and records, whose header this has already.
+    pub(crate) fn add_all(
+        &mut self,
+        changed: HashMap<String, Pending>,
+        records: BTreeMap<Vec<u8>, Option<Bytes>>,
+    ) {
+        let mut changed: Vec<(String, Pending)> = changed.into_iter().collect();
+        changed.sort_unstable_by_key(|(_, pending)| pending.head.change_number);
+        for (id, pending) in changed {
+            self.add_pending(&id, pending);
+        }
+        self.add_records(records);
+    }
+
     pub fn pending(&self, id: &str) -> Option<&Pending> {
         self.pending.get(id)
     }

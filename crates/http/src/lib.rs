@@ -77,6 +77,7 @@ mod settings;
 mod standing;
 mod state;
 mod stream;
+mod transaction;
 mod unread;
 mod upload;
 mod users;

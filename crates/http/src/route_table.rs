@@ -10,7 +10,8 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, copy, database_updates, databases, design,
-    document, find, folder, handler, indexes, server_pages, session, settings, unread, web_pages, write,
+    document, find, folder, handler, indexes, server_pages, session, settings, transaction, unread,
+    web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -40,6 +41,9 @@ const PLAIN_DOCUMENT: Limits =
     Limits { body: BodyLimit::PlainDocument, gzip: true, elements: 0, seconds: 60 };
 /// Many documents; as many as this.
 const BULK: Limits = Limits { body: BodyLimit::Port, gzip: true, elements: 100_000, seconds: 60 };
+/// Documents that are stored together, and conditions.
+const TRANSACTION: Limits =
+    Limits { body: BodyLimit::Bytes(16 * MB), gzip: true, elements: 400_000, seconds: 60 };
 /// What an update function gets as text.
 const HANDLED: Limits = Limits { body: BodyLimit::Bytes(2 * MB), gzip: true, elements: 0, seconds: 60 };
 const ATTACHMENT: Limits = Limits { body: BodyLimit::Attachment, gzip: true, elements: 0, seconds: 60 };
@@ -198,6 +202,12 @@ static ROUTES: &[Route] = &[
             get(Operation::Other, ADMINISTRATOR, NAMES, |c, _| Box::pin(databases::all_infos(c))),
             ask(Operation::Other, PERSON, SETTING, NONE, |c, b| Box::pin(databases::infos(c, b))),
         ],
+    },
+    Route {
+        path: "/_transaction",
+        methods: &[act("POST", Operation::UpdateNotes, PERSON, TRANSACTION, NONE, |c, b| {
+            Box::pin(transaction::store(c, b))
+        })],
     },
     Route {
         path: "/_uuids",

@@ -199,7 +199,7 @@ pub(crate) fn mode(context: &Context) -> EditMode {
 }
 
 /// The `_id` of a document's JSON. An id that is no text is left for the database to refuse.
-fn id_of(json: &[u8]) -> Result<Option<String>> {
+pub(crate) fn id_of(json: &[u8]) -> Result<Option<String>> {
     let text = std::str::from_utf8(json).map_err(|_| HttpError::invalid_json())?;
     let members = json::members(text, json::NESTING_MAX)?
         .ok_or_else(|| HttpError::bad_request("Document must be a JSON object"))?;

@@ -35,6 +35,7 @@ const LISTED: &[&str] = &[
     "/_all_dbs",
     "/_db_updates",
     "/_dbs_info",
+    "/_transaction",
     "/_uuids",
     "/_stats",
     "/_node/{node}/_stats",
@@ -240,6 +241,30 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
     match (method, path) {
         ("GET" | "DELETE" | "COPY", _) => vec![Value::Null],
         (_, "/_dbs_info") => vec![json!({"keys": ["db", "none"]})],
+        (_, "/_transaction") => {
+            // As the databases are called in the tests, so that one of them is meant.
+            let databases = LEVELS.map(|level| match level {
+                "" => "db-anonymous".to_owned(),
+                level => format!("db-{}", level.replace('_', "-")),
+            });
+            let edit = |database: &String, doc: Value| {
+                json!({"conditions": [{"db": database, "id": "hid-s", "exists": true}],
+                    "edits": [{"db": database, "doc": doc}]})
+            };
+            let selector = |database: &String| {
+                json!({"conditions": [{"db": database, "id": "hid-s", "selector": {"word": "rosebud"}}],
+                    "edits": [{"db": database, "doc": {"_id": "mine"}}]})
+            };
+            let bodies = databases.iter().flat_map(|database| {
+                [
+                    edit(database, document("hid-s", Some(HIDDEN))),
+                    selector(database),
+                    json!({"edits": [{"db": database, "doc": document("hid-s", None)}]}),
+                    json!({"edits": [{"db": database, "doc": document("hid-t", None)}]}),
+                ]
+            });
+            bodies.collect()
+        }
         (_, "/_session") => vec![json!({"name": "bob", "password": "secret"})],
         (_, "/_console") => vec![json!({"command": "show who"})],
         (_, "/_replicate" | "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup") => {
