@@ -2,7 +2,7 @@
 //!
 //! As in CouchDB 3, each function gets the document as it is to be stored, the one that it replaces or `null`, who edits,
 //! and the database's `_security`. Neither design documents nor `_local` ones are asked about: who may write those is a
-//! matter of levels. A function that throws anything, or does not end, refuses the edit.
+//! matter of levels. In a design document whose language is `formula` it is a formula. A function that throws anything, or does not end, refuses the edit.
 //!
 //! Functions are asked before the database is locked. Under the lock an edit is held against what it was validated
 //! against; if that has changed, all of its update is validated again.
@@ -25,6 +25,7 @@ use crate::keys;
 use crate::leaf::{Leaf, StoredAttachment};
 use crate::read::write_fields;
 use crate::rows::RowQuery;
+use crate::view::formula_validation::FormulaValidator;
 
 /// Edits that are rendered and validated at once.
 const EDITS_AT_ONCE: usize = 64;
@@ -58,21 +59,46 @@ pub(crate) struct Validation {
 /// The function of one design document.
 struct Function {
     design: String,
-    validator: Validator,
+    validator: DesignValidator,
+}
+
+/// What a design document checks edits with.
+enum DesignValidator {
+    Script(Validator),
+    Formula(FormulaValidator),
+}
+
+impl DesignValidator {
+    fn validate(&self, database: &Database, edits: &[EditToValidate<'_>]) -> Result<Vec<Verdict>> {
+        match self {
+            Self::Script(validator) => Ok(validator.validate(edits)?),
+            Self::Formula(validator) => {
+                let environment = crate::view::environment(database);
+                Ok(edits.iter().map(|edit| validator.verdict(edit, &environment)).collect())
+            }
+        }
+    }
+}
+
+/// The language of a `validate_doc_update`.
+enum Language {
+    Script,
+    Formula,
 }
 
 /// The function of a design document, if it has one; the rest is not looked at. One that is invalid, or in a language that is
 /// none, is not obeyed and stops nobody.
-fn function_of(design: &JsonText) -> Option<String> {
+fn function_of(design: &JsonText) -> Option<(Language, String)> {
     let members = design.members()?;
     let member =
         |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
-    let is_script = match member("language") {
-        None | Some("null") => true,
-        Some(language) => string(language).is_some_and(|language| language == "javascript"),
+    let language = match member("language").map(string) {
+        None | Some(None) => Language::Script,
+        Some(Some(language)) if language == "javascript" => Language::Script,
+        Some(Some(language)) if language == "formula" => Language::Formula,
+        Some(Some(_)) => return None,
     };
-    let function = member("validate_doc_update").filter(|_| is_script)?;
-    string(function).map(std::borrow::Cow::into_owned)
+    Some((language, string(member("validate_doc_update")?)?.into_owned()))
 }
 
 /// A leaf that an edit replaces, with its document's revisions.
@@ -139,10 +165,18 @@ impl Database {
             }
             for row in some {
                 let (Some(design), Some(json)) = (row.id, row.document) else { continue };
-                let Some(source) = function_of(&json) else { continue };
-                let validator =
-                    Validator::new(&self.context.server.scripts, self.uuid(), &source, json.as_str());
-                functions.push(Function { design, validator });
+                let Some((language, source)) = function_of(&json) else { continue };
+                let scripts = &self.context.server.scripts;
+                let validator = match language {
+                    Language::Script => Some(DesignValidator::Script(Validator::new(
+                        scripts,
+                        self.uuid(),
+                        &source,
+                        json.as_str(),
+                    ))),
+                    Language::Formula => FormulaValidator::new(&source).map(DesignValidator::Formula),
+                };
+                functions.extend(validator.map(|validator| Function { design, validator }));
             }
         }
     }
@@ -188,7 +222,7 @@ impl Validation {
         }
         for function in self.functions.iter() {
             let texts: Vec<EditToValidate<'_>> = asked.iter().map(|asked| asked.text(security)).collect();
-            let verdicts = function.validator.validate(&texts)?;
+            let verdicts = function.validator.validate(database, &texts)?;
             let mut passed = Vec::with_capacity(asked.len());
             for (asked, verdict) in asked.into_iter().zip(verdicts) {
                 match refusal(function, verdict) {

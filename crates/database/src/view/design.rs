@@ -137,6 +137,10 @@ fn compile_scripts(pool: &Pool, owner: Owner, design: &Value, definitions: &[Def
         Some(Value::String(source)) => source,
         Some(_) => return Err(wrong("`validate_doc_update` must be the text of a function".to_owned())),
     };
+    if language(design) == Some("formula") {
+        let compiled = Formula::compile(source).map(drop);
+        return compiled.map_err(|error| wrong(format!("validate_doc_update: {error}")));
+    }
     // Of another language it is a text like any other.
     if !matches!(language(design), None | Some("javascript")) {
         return Ok(());

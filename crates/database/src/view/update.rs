@@ -412,7 +412,7 @@ fn split<'a>(views: &[&'a View]) -> (Vec<&'a View>, Vec<&'a View>) {
     views.iter().copied().partition(|view| view.definition.responses.is_some())
 }
 
-pub(super) fn environment(database: &Database) -> Environment {
+pub(crate) fn environment(database: &Database) -> Environment {
     let mut environment = Environment::new(database.store().clock().timestamp(), jiff::tz::TimeZone::UTC);
     environment.database_name = Some(database.name().to_owned());
     environment

@@ -43,6 +43,7 @@ mod responses;
 mod scripts;
 #[path = "../../../mango/tests/it/support/mod.rs"]
 mod support;
+mod transactions;
 mod validation;
 mod view_columns;
 mod view_figures;

@@ -45,6 +45,7 @@ mod sessions;
 mod slow_views;
 mod standing;
 mod starvation;
+mod transactions;
 mod validation;
 mod view_rules;
 mod views;

@@ -61,3 +61,41 @@ async fn each_way_of_writing_is_answered_as_by_couchdb() {
     copied.expect_error(403, "forbidden", refused);
     server.ask("GET", "/db/a", ()).await.expect(404);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_formula_refuses_with_its_words() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let design = |formula: &str| json!({"language": "formula", "validate_doc_update": formula});
+    let broken = server.ask("PUT", "/db/_design/broken", design("@If(")).await.expect(400);
+    assert!(broken.text().contains("validate_doc_update"), "{}", broken.text());
+    let formula = "@If($Deleted; @If(@UserName = \"admin\"; @Success; @Failure(\"kept\"));
+        Form != \"Memo\"; @Success;
+        Subject = \"\"; @Failure(\"A memo has a subject.\");
+        @IsAvailable(n) & !@IsNumber(n); @Failure(\"n is a number, \" + @UserName);
+        !$IsNew & @GetField(\"$Old.Status\") = \"closed\"; @Failure(\"It is closed.\");
+        Odd = \"error\"; 1 / 0;
+        Odd = \"nothing\"; \"\";
+        @Success)";
+    server.ask("PUT", "/db/_design/rules", design(formula)).await.expect(201);
+    let put = async |document: Value| server.ask("PUT", "/db/a", document).await;
+    put(json!({"Form": "Memo"})).await.expect_error(403, "forbidden", "A memo has a subject.");
+    let typed = json!({"form": "Memo", "subject": "x", "N": "seven"});
+    put(typed).await.expect_error(403, "forbidden", "n is a number, admin");
+    for odd in ["error", "nothing"] {
+        put(json!({"Form": "Memo", "Subject": "x", "Odd": odd})).await.expect(403);
+    }
+    put(json!({"Form": "Note"})).await.expect(201);
+    let closed = json!({"Form": "Memo", "Subject": "x", "Status": "closed"});
+    let revision = server.ask("PUT", "/db/b", closed.clone()).await.expect(201).revision();
+    let mut again = closed;
+    again["_rev"] = json!(revision);
+    server.ask("PUT", "/db/b", again).await.expect_error(403, "forbidden", "It is closed.");
+    server.ask("DELETE", &format!("/db/b?rev={revision}"), ()).await.expect(200);
+    // It holds for what replication brings, and for many at once.
+    let docs = json!({"docs": [{"_id": "c", "_rev": "1-a", "Form": "Memo"}, {"_id": "d", "_rev": "1-a"}],
+        "new_edits": false});
+    let told = server.ask("POST", "/db/_bulk_docs", docs).await.expect(201).json();
+    assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told[0]["reason"], "A memo has a subject.");
+}
