@@ -55,6 +55,7 @@ mod linger;
 mod multipart;
 mod observer;
 mod open_revisions;
+mod openapi;
 mod operation_log;
 mod operation_timer;
 mod operations;

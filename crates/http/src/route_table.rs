@@ -10,7 +10,7 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, copy, database_updates, databases, design,
-    document, find, folder, handler, indexes, server_pages, session, settings, transaction, unread,
+    document, find, folder, handler, indexes, openapi, server_pages, session, settings, transaction, unread,
     web_pages, write,
 };
 
@@ -240,6 +240,10 @@ static ROUTES: &[Route] = &[
         methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| {
             Box::pin(ready(Ok(server_pages::membership(c))))
         })],
+    },
+    Route {
+        path: "/_openapi.json",
+        methods: &[get(Operation::Other, PERSON, NONE, |_, _| Box::pin(ready(Ok(openapi::show()))))],
     },
     Route {
         path: "/_console",

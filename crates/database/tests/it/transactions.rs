@@ -173,10 +173,7 @@ fn a_refused_transaction_leaves_everything_as_it_was() {
         refused(Vec::new(), &[x.clone(), json!({"_id": "x", "_rev": revision})]),
         TransactionRefusal::Edit { place: 1, error: DatabaseError::Conflict, .. }
     ));
-    for kind in [
-        ConditionKind::Exists(false),
-        ConditionKind::Revision("1-abc".to_owned()),
-    ] {
+    for kind in [ConditionKind::Exists(false), ConditionKind::Revision("1-abc".to_owned())] {
         let refusal = refused(vec![condition("x", kind)], &[x.clone()]);
         assert!(matches!(refusal, TransactionRefusal::Condition { place: 0, .. }), "{refusal}");
     }
@@ -209,7 +206,8 @@ fn transfers_that_contend_keep_their_sum() {
     let folder = tempfile::tempdir().unwrap();
     let (_store, _databases, opened) = open(folder.path());
     for database in &opened[..2] {
-        let accounts: Vec<Value> = (0..ACCOUNTS).map(|id| json!({"_id": format!("{id}"), "n": 100})).collect();
+        let accounts: Vec<Value> =
+            (0..ACCOUNTS).map(|id| json!({"_id": format!("{id}"), "n": 100})).collect();
         update_together(vec![part(database, Vec::new(), &accounts)]).unwrap().wait().unwrap();
     }
     std::thread::scope(|scope| {
@@ -219,8 +217,10 @@ fn transfers_that_contend_keep_their_sum() {
                 let mut random = StdRng::seed_from_u64(seed);
                 for _ in 0..60 {
                     let (from, to) = (random.random_range(0..2_usize), random.random_range(0..2_usize));
-                    let (giver, taker) =
-                        (random.random_range(0..ACCOUNTS).to_string(), random.random_range(0..ACCOUNTS).to_string());
+                    let (giver, taker) = (
+                        random.random_range(0..ACCOUNTS).to_string(),
+                        random.random_range(0..ACCOUNTS).to_string(),
+                    );
                     if from == to {
                         continue;
                     }

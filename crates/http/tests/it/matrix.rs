@@ -43,6 +43,7 @@ const LISTED: &[&str] = &[
     "/_node/{node}/_prometheus",
     "/_active_tasks",
     "/_membership",
+    "/_openapi.json",
     "/_console",
     "/_replicate",
     "/_utils",

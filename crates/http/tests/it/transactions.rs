@@ -44,9 +44,13 @@ async fn edits_of_several_databases_are_stored_together() {
     let nails = server.ask("GET", "/stock/nails", ()).await.expect(200).json();
     assert_eq!((&nails["count"], &nails["_rev"]), (&json!(90), &results[1]["rev"]));
     let changes = server.ask("GET", "/stock/_changes", ()).await.json();
-    let ids: Vec<&Value> = changes["results"].as_array().unwrap().iter().map(|change| &change["id"]).collect();
+    let ids: Vec<&Value> =
+        changes["results"].as_array().unwrap().iter().map(|change| &change["id"]).collect();
     assert_eq!(ids, ["hidden", "nails", "screws"]);
-    assert_eq!(server.ask("GET", "/orders/_folder/Open", ()).await.json()["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        server.ask("GET", "/orders/_folder/Open", ()).await.json()["rows"].as_array().unwrap().len(),
+        1
+    );
 
     // The same once more meets other documents.
     let again = server.ask("POST", "/_transaction", wanted).await.expect(412).json();
@@ -96,7 +100,8 @@ async fn each_edit_needs_what_a_put_needs_and_conditions_tell_nothing() {
     // A design document's function is asked for each.
     let guard = "function (doc) { if (doc.evil) throw { forbidden: 'no evil' }; }";
     server.ask("PUT", "/stock/_design/guard", json!({"validate_doc_update": guard})).await.expect(201);
-    let evil = json!({"edits": [{"db": "orders", "doc": {"_id": "good"}}, {"db": "stock", "doc": {"evil": true}}]});
+    let evil =
+        json!({"edits": [{"db": "orders", "doc": {"_id": "good"}}, {"db": "stock", "doc": {"evil": true}}]});
     let refused = ask(evil).await.expect(403).json();
     assert_eq!(refused["reason"], "edit 1: no evil");
     server.ask("GET", "/orders/good", ()).await.expect(404);
