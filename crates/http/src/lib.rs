@@ -30,6 +30,7 @@ mod changes;
 mod client;
 mod compact;
 mod compress;
+mod configuration;
 mod connection;
 mod context;
 mod copy;

@@ -9,9 +9,9 @@ use crate::operations::Operation;
 use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, Route};
 use crate::view::{self, Listing};
 use crate::{
-    access_list, attachment, bulk, bulk_get, changes, compact, copy, database_updates, databases, design,
-    document, find, folder, handler, indexes, openapi, server_pages, session, settings, transaction, unread,
-    web_pages, write,
+    access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, database_updates,
+    databases, design, document, find, folder, handler, indexes, openapi, server_pages, session, settings,
+    transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -228,6 +228,26 @@ static ROUTES: &[Route] = &[
     Route {
         path: "/_node/{node}/_prometheus",
         methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(server_pages::prometheus(c)))],
+    },
+    Route {
+        path: "/_node/{node}/_config",
+        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(configuration::show(c)))],
+    },
+    Route {
+        path: "/_node/{node}/_config/{section}",
+        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(configuration::show(c)))],
+    },
+    Route {
+        path: "/_node/{node}/_config/{section}/{key}",
+        methods: &[
+            act("DELETE", Operation::Other, ADMINISTRATOR, NOTHING, NONE, |c, _| {
+                Box::pin(configuration::remove(c))
+            }),
+            get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(configuration::show(c))),
+            act("PUT", Operation::Other, ADMINISTRATOR, LINE, NONE, |c, b| {
+                Box::pin(configuration::set(c, b))
+            }),
+        ],
     },
     Route {
         path: "/_active_tasks",

@@ -146,6 +146,13 @@ impl Administration for Console {
             "show who" => {
                 Ok(ConsoleAnswer { text: format!("{}\n", by.name().unwrap_or("nobody")), data: None })
             }
+            "show configuration" => {
+                let value = |value: Value| json!({"value": value, "source": "default"});
+                let data = json!({"http.listen": value(json!(["127.0.0.1:5984"])), "http.cors_origins": value(json!([])),
+                    "mail.relay_password": value(json!("rosebud")), "log.level": value(json!("info"))});
+                Ok(ConsoleAnswer { text: String::new(), data: Some(data) })
+            }
+            "set configuration log.level=debug" => Ok(ConsoleAnswer { text: "set\n".to_owned(), data: None }),
             other => Err(format!("unknown command: {other}")),
         }
     }

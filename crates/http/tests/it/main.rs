@@ -18,6 +18,7 @@ mod categories;
 mod changes;
 mod clients;
 mod common;
+mod configuration;
 mod conformance;
 mod counts;
 mod database_updates;

@@ -41,6 +41,9 @@ const LISTED: &[&str] = &[
     "/_node/{node}/_stats",
     "/metrics",
     "/_node/{node}/_prometheus",
+    "/_node/{node}/_config",
+    "/_node/{node}/_config/{section}",
+    "/_node/{node}/_config/{section}/{key}",
     "/_active_tasks",
     "/_membership",
     "/_openapi.json",
@@ -101,6 +104,8 @@ const LISTED: &[&str] = &[
 fn parts_of(part: &str) -> Vec<String> {
     let parts: &[&str] = match part {
         "{node}" => &["_local"],
+        "{section}" => &["http"],
+        "{key}" => &["listen"],
         "{file...}" => &["index.html", "db/hid-s"],
         "{db}" => &["db"],
         "{ddoc}" => &["f", "j"],
@@ -267,6 +272,7 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
             bodies.collect()
         }
         (_, "/_session") => vec![json!({"name": "bob", "password": "secret"})],
+        (_, "/_node/{node}/_config/{section}/{key}") => vec![json!("x")],
         (_, "/_console") => vec![json!({"command": "show who"})],
         (_, "/_replicate" | "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup") => {
             vec![json!({})]
