@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use scrinium_document::json::JsonText;
 use scrinium_document::{Revision, is_design};
 use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
@@ -108,6 +109,8 @@ pub struct Changes {
     /// It began with the first change, or backwards with the last, and this many have been looked at since.
     is_from_end: bool,
     passed: u64,
+    /// What a function of a filter failed with: that concerns the reader, and not the document it failed on alone.
+    filter_failure: Mutex<Option<DatabaseError>>,
 }
 
 impl Database {
@@ -149,6 +152,7 @@ impl Database {
             last,
             is_from_end: query.descending || since == 0,
             passed: 0,
+            filter_failure: Mutex::default(),
             query,
         })
     }
@@ -228,6 +232,9 @@ impl Changes {
     /// to nobody else, since nobody knows whether they may.
     fn sound_change(&self, change_number: u64, record: ChangeRecord) -> Result<Option<Change>> {
         let change = self.change(change_number, &record);
+        if let Some(failure) = self.filter_failure.lock().take() {
+            return Err(failure);
+        }
         if let Some(change) = self.database.pass_over(&record.id, change)? {
             return Ok(change);
         }
@@ -291,7 +298,13 @@ impl Changes {
         let Some(filter) = &self.query.filter else { return Ok(true) };
         let stored = self.stored(id, revision, is_winner)?;
         let leaf = self.access.check_read(&self.database, id, Leaf::decode(id, &stored)?)?;
-        filter.lets_pass(&self.database, leaf)
+        let passes = filter.lets_pass(&self.database, leaf);
+        if let Err(DatabaseError::Invalid { input, .. }) = &passes
+            && input.is_of_function()
+        {
+            *self.filter_failure.lock() = passes.clone().err();
+        }
+        passes
     }
 
     fn render(

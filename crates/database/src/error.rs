@@ -49,6 +49,22 @@ pub enum InvalidInput {
     Stored,
 }
 
+impl InvalidInput {
+    /// Whether it is a function of a design document that cannot be used, or failed.
+    #[must_use]
+    pub const fn is_of_function(self) -> bool {
+        matches!(
+            self,
+            Self::Design
+                | Self::ScriptValue
+                | Self::ScriptTime
+                | Self::ScriptMemory
+                | Self::ScriptJson
+                | Self::ScriptFailure
+        )
+    }
+}
+
 /// What is larger, or more, than it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Oversized {

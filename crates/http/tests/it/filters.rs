@@ -191,7 +191,8 @@ async fn an_update_function_stores_as_its_caller_may() {
 
     let to = |id: &str| format!("/db/_design/d/_update/move?to={id}");
     server.ask_as("bob", "POST", &to("_design/mine"), ()).await.expect(401);
-    server.ask("POST", &to("_local/x"), ()).await.expect(400);
+    server.ask("POST", &to("_local/x"), ()).await.expect(201);
+    server.ask("GET", "/db/_local/x", ()).await.expect(200);
     server.ask("POST", &to("_x"), ()).await.expect(400);
     server.ask("POST", &to("memo-1"), ()).await.expect(409);
     server.ask("POST", &to("moved"), ()).await.expect_text(201, "moved");

@@ -56,7 +56,7 @@ async fn as_many_purged_documents_are_remembered_as_is_set() {
     for wrong in ["0", "-1", "1.5", "\"a\"", "100001", "{}"] {
         server.ask("PUT", path, (&[][..], wrong)).await.expect(400);
     }
-    server.ask_as("ada", "PUT", path, (&[][..], "5")).await.expect(401);
+    server.ask_as("ada", "PUT", path, (&[][..], "5")).await.expect(404);
     let docs: Vec<Value> = (0..6).map(|n| json!({"_id": format!("d{n}"), "_rev": "1-a"})).collect();
     server.ask("POST", "/db/_bulk_docs", json!({"docs": docs, "new_edits": false})).await.expect(201);
     let remembered = async || {

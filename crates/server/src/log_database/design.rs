@@ -49,6 +49,8 @@ impl PrepareError {
 /// # Errors
 /// [`PrepareError`]; nothing of somebody else's is changed.
 pub(super) fn prepare(databases: &Databases, name: &str) -> Result<Arc<Database>, PrepareError> {
+    // Who follows all databases would cause its next change by each question.
+    databases.events().ignore(name);
     let database = match databases.get(name) {
         Err(DatabaseError::NotFound { .. }) => databases.create(name, &InitialAccess::Closed)?,
         found => found?,
