@@ -360,6 +360,14 @@ impl Databases {
         DatabaseSession::open(self.get(name)?, identity)
     }
 
+    /// Opens a database for somebody who reads and edits in it what is theirs ([`DatabaseSession::open_own`]).
+    ///
+    /// # Errors
+    /// As [`Self::open_for`].
+    pub fn open_own_for(&self, name: &str, identity: &Identity) -> Result<DatabaseSession> {
+        Ok(DatabaseSession::open_own(self.get(name)?, identity))
+    }
+
     fn get_any(&self, name: &str) -> Result<Arc<Database>> {
         self.shared.opened.get(name, || self.load(name))
     }

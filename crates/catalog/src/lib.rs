@@ -6,6 +6,7 @@ mod adopt;
 mod contents;
 mod databases;
 mod dropped;
+mod events;
 mod figures;
 mod memory;
 mod names;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// So many events wait at most. One that finds no place comes with the database's next change.
+/// At most this many events wait. One that finds no place comes with the database's next change.
 const EVENTS_MAX: usize = 100_000;
 
 /// What became of a database.
@@ -115,7 +115,7 @@ impl DatabaseEvents {
         self.came.subscribe()
     }
 
-    /// The oldest events, at most so many, which are forgotten.
+    /// The oldest events, at most `max`, which are forgotten.
     #[must_use]
     pub fn take(&self, max: usize) -> Vec<DatabaseEvent> {
         let mut waiting = self.waiting.lock();

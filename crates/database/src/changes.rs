@@ -57,7 +57,7 @@ pub struct ChangesQuery {
     pub filter: Option<Arc<dyn ChangesFilter>>,
 }
 
-/// Says of which revisions a reader of changes is told.
+/// Says which revisions a reader of changes is to see.
 pub trait ChangesFilter: std::fmt::Debug + Send + Sync {
     /// Whether it lets a leaf pass.
     ///

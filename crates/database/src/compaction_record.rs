@@ -18,7 +18,7 @@ pub const PURGED_REMEMBERED: u64 = 1000;
 /// No more can be remembered, since all of them are listed at once.
 pub const PURGED_REMEMBERED_MAX: u64 = 100_000;
 
-/// What is remembered beyond a limit is forgotten in batches of so many.
+/// What is remembered beyond a limit is forgotten in batches of this size.
 const FORGOTTEN_AT_ONCE: usize = 10_000;
 
 /// What is remembered of the compactions of a database.

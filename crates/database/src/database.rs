@@ -430,7 +430,7 @@ impl Database {
         self.views.design_changed();
     }
 
-    /// Keeps others from counting purged documents: whoever changes the [`CompactionRecord`] holds it from reading it until
+    /// Keeps others from counting purged documents: one who changes the [`CompactionRecord`] holds it from reading it until
     /// it is stored. Taken before the writer's lock.
     pub fn lock_purges(&self) -> parking_lot::MutexGuard<'_, ()> {
         self.purges.lock()

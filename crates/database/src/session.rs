@@ -49,7 +49,7 @@ impl DatabaseSession {
     }
 
     /// A database, opened for somebody who reads and edits in it what is theirs, whatever its access control list and the
-    /// documents say. Whoever opens it so has made sure that nothing else is asked for; a guard of the database is asked
+    /// documents say. The caller has made sure that nothing else is asked for; a guard of the database is asked
     /// as for others.
     #[must_use]
     pub fn open_own(database: Arc<Database>, identity: &Identity) -> Self {

@@ -1,6 +1,6 @@
 //! A request as functions of design documents get it: CouchDB's request object.
 //!
-//! It holds what CouchDB gives, but for what would show whoever wrote the function how its sender logs in: `Authorization`,
+//! It holds what CouchDB gives, but for what would show the function's author how its sender logs in: `Authorization`,
 //! the session's cookies, and the like.
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderName, PROXY_AUTHORIZATION};

@@ -119,7 +119,7 @@ impl Context {
         let is_own = self.address.users.as_ref().is_some_and(|users| users.is_own);
         move || {
             let opened = if is_own {
-                Opened::open_own(databases.get(&name)?, &identity)
+                databases.open_own_for(&name, &identity)?
             } else {
                 access::open(&databases, &name, &identity, need)?
             };

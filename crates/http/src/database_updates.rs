@@ -10,12 +10,8 @@ use std::time::Duration;
 use http::{Response, StatusCode};
 use scrinium_catalog::{Databases, EVENTS_DATABASE};
 use scrinium_database::access::readable::ReadableLeaf;
-use scrinium_database::{
-    Access, ChangesFilter, Database, DatabaseError, DatabaseEvent, DatabaseEventKind, DatabaseSession, Edit,
-    EditMode, Level, ReadOptions,
-};
+use scrinium_database::{ChangesFilter, Database, DatabaseError, DatabaseEventKind, DatabaseSession, Level};
 use scrinium_port::raised;
-use serde_json::json;
 
 use crate::authority::Identity;
 use crate::changes::{self, ChangesText, Shape};
@@ -28,14 +24,6 @@ use crate::stream;
 
 /// How long events are gathered before they are written.
 const GATHERED_FOR: Duration = Duration::from_millis(250);
-
-/// Events written at once.
-const EVENTS_AT_ONCE: usize = 500;
-
-/// Revisions that a document of an event keeps: nobody asks for them.
-const REVISIONS: u64 = 5;
-
-const WRITER: Access = Access::of_the_server("noting what becomes of databases");
 
 /// `GET /_db_updates`: administrators of the server are told of all databases, others of those that they may read.
 pub(crate) async fn updates(context: &Context) -> Result<Response<Body>> {
@@ -51,8 +39,7 @@ pub(crate) async fn updates(context: &Context) -> Result<Response<Body>> {
     let database = context
         .state
         .run(move || {
-            databases.events().ignore(EVENTS_DATABASE);
-            databases.events().set_followed(true);
+            databases.follow_events(true)?;
             Ok(DatabaseSession::open(databases.get_own(EVENTS_DATABASE)?, &reader)?)
         })
         .await?;
@@ -101,13 +88,7 @@ impl ChangesFilter for VisibleDatabases {
 pub(crate) async fn follow(state: HttpState) {
     let (mut stopping, mut came) = (state.stopping(), state.databases.events().watch());
     let databases = state.databases.clone();
-    let begun = state.run(move || {
-        // Somebody has asked for it before the server was started.
-        let is_there = databases.get(EVENTS_DATABASE).is_ok();
-        databases.events().ignore(EVENTS_DATABASE);
-        databases.events().set_followed(is_there);
-        Ok(())
-    });
+    let begun = state.run(move || Ok(databases.follow_events(false)?));
     if let Err(error) = begun.await {
         tracing::warn!(%error, "what becomes of databases is not noted until somebody asks for it");
     }
@@ -123,46 +104,8 @@ pub(crate) async fn follow(state: HttpState) {
             () = tokio::time::sleep(GATHERED_FOR) => {}
         }
         let databases = state.databases.clone();
-        if let Err(error) = state.run(move || Ok(write_all(&databases)?)).await {
+        if let Err(error) = state.run(move || Ok(databases.write_events()?)).await {
             tracing::warn!(%error, "what became of databases could not be noted");
         }
     }
-}
-
-/// Writes all that came. Blocks.
-fn write_all(databases: &Databases) -> std::result::Result<(), DatabaseError> {
-    let database = match databases.get(EVENTS_DATABASE) {
-        // It was dropped: nobody wants to know any more.
-        Err(DatabaseError::NotFound { .. }) => {
-            databases.events().set_followed(false);
-            return Ok(());
-        }
-        database => database?,
-    };
-    if database.revision_limit() != REVISIONS {
-        database.set_revision_limit(REVISIONS)?;
-    }
-    loop {
-        let events = databases.events().take(EVENTS_AT_ONCE);
-        if events.is_empty() {
-            return Ok(());
-        }
-        let edits = events.iter().map(|event| edit(&database, event));
-        let edits = edits.collect::<std::result::Result<Vec<Edit>, DatabaseError>>()?;
-        for written in database.update(edits, EditMode::Interactive, &WRITER)?.wait()? {
-            written?;
-        }
-    }
-}
-
-/// The next revision of an event's document.
-fn edit(database: &Database, event: &DatabaseEvent) -> std::result::Result<Edit, DatabaseError> {
-    let id = format!("{}:{}", event.kind.word(), event.name);
-    let revision = match database.read(&id, &ReadOptions::default(), &WRITER) {
-        Ok(document) => Some(document.revision),
-        Err(DatabaseError::NotFound { .. }) => None,
-        Err(error) => return Err(error),
-    };
-    let json = json!({}).to_string();
-    Ok(Edit { id: Some(id), json: json.into(), revision, ..Edit::default() })
 }

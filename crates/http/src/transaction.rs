@@ -7,7 +7,7 @@
 //!              {"db": "orders", "doc": {"_id": "o-17", "of": "nails", "count": 10}, "folders": {"add": ["Open"]}} ] }
 //! ```
 //!
-//! Whoever sends it may do in each database what they may do by PUT there, and sees of its documents what they may read.
+//! Its sender may do in each database what they may do by PUT there, and sees of its documents what they may read.
 
 use std::collections::BTreeMap;
 

@@ -81,7 +81,7 @@ impl Reducer {
         }
     }
 
-    /// One of so many values.
+    /// One whose name has the number of values.
     fn counted(source: &str) -> Option<Self> {
         let count = |digits: &str| {
             let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

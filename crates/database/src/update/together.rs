@@ -23,10 +23,10 @@ use crate::leaf::Leaf;
 use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Foreseen, Pending, Writer};
 
-/// A transaction has edits and conditions of so many databases at most.
+/// The most databases of a transaction.
 pub const TRANSACTION_DATABASES_MAX: usize = 16;
 
-/// And so many edits and conditions together. The locks of its databases are held while they are applied.
+/// The most edits and conditions of a transaction. The locks of its databases are held while they are applied.
 pub const TRANSACTION_EDITS_MAX: usize = 1_000;
 
 /// What a transaction does in one database.

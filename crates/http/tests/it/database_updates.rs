@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::Server;
 
-/// Kinds and names of the events that somebody is told of once there are this many.
+/// Kinds and names of the events that somebody sees, once there are this many.
 async fn events(server: &Server, name: &str, count: usize) -> Vec<(String, String)> {
     let mut told = Vec::new();
     for _ in 0..100 {
@@ -74,7 +74,7 @@ async fn feeds_of_databases_wait_and_resume() {
         assert!(text.contains("{\"db_name\":\"made-") && text.contains("\"type\":\"created\""), "{text}");
         assert!(!text.contains("pending"), "{text}");
     }
-    // An event that comes again is told of again, after what was read.
+    // An event that comes again is seen again, after what was read.
     server.ask("PUT", "/again", ()).await.expect(201);
     let told = events(&server, "admin", 4).await;
     assert_eq!(told.len(), 4, "{told:?}");

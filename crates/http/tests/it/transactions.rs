@@ -1,4 +1,4 @@
-//! `POST /_transaction`: who may do what, what holds, and how a refusal is told.
+//! `POST /_transaction`: who may do what, what holds, and what a refusal says.
 
 use serde_json::{Value, json};
 

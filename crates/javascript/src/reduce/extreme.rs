@@ -8,7 +8,7 @@ use super::Row;
 use super::figure::{Figure, Number};
 use crate::error::ScriptError;
 
-/// A reduction may have so many bytes: values are whole documents, if somebody wants it.
+/// The longest reduction: values are whole documents, if somebody wants it.
 const STATE_BYTES_MAX: usize = 4 << 20;
 
 /// Which of some values are wanted.
