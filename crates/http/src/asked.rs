@@ -74,7 +74,9 @@ impl AskedObject {
     /// 413 where it is too long, and what the database reports.
     pub(crate) fn with_database(mut self, database: &Opened) -> Result<String> {
         let is_compacting = Compactor::of(&self.databases).is_compacting(database.number());
-        self.members.insert("info".to_owned(), databases::describe(&database.describe()?, is_compacting));
+        let info = database.describe()?;
+        let info = databases::describe(&info, &info.name, is_compacting);
+        self.members.insert("info".to_owned(), info);
         if database.level() >= Level::Reader {
             self.members.insert("secObj".to_owned(), (*database.shown_security()?).clone());
         }

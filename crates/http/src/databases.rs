@@ -30,17 +30,18 @@ const MOST_INFOS: usize = 100;
 /// `GET /{db}`.
 pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
-    let mut described = context
+    let name = context.shown_database_name().to_owned();
+    let described = context
         .with_database(move |database| {
-            Ok(describe(&database.describe()?, Compactor::of(&databases).is_compacting(database.number())))
+            let is_compacting = Compactor::of(&databases).is_compacting(database.number());
+            Ok(describe(&database.describe()?, &name, is_compacting))
         })
         .await?;
-    described["db_name"] = context.shown_database_name().into();
     Ok(response::json_value(StatusCode::OK, &described))
 }
 
 /// What CouchDB says of a database. A person who does not see all documents gets nothing that counts them.
-pub(crate) fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
+pub(crate) fn describe(info: &DatabaseDescription, name: &str, compacting: bool) -> Value {
     let contents = info.contents.as_ref();
     let sizes = contents.map(|contents| &contents.sizes);
     let sizes = sizes.map(|sizes| {
@@ -48,7 +49,7 @@ pub(crate) fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
     });
     json!({
         "instance_start_time": info.instance_start_time_us.to_string(),
-        "db_name": info.name,
+        "db_name": name,
         "uuid": info.uuid,
         "purge_seq": contents.map(|contents| contents.purged_count.to_string()),
         "update_seq": info.update_sequence,
@@ -247,13 +248,10 @@ impl Source for Infos {
                 access::open(&self.databases, people.unwrap_or(&name), &self.identity, Level::Reader);
             let described = opened.and_then(|database| {
                 let compacting = Compactor::of(&self.databases).is_compacting(database.number());
-                Ok(describe(&database.describe()?, compacting))
+                Ok(describe(&database.describe()?, &name, compacting))
             });
             let row = match described {
-                Ok(mut info) => {
-                    info["db_name"] = name.as_str().into();
-                    json!({"key": name, "info": info})
-                }
+                Ok(info) => json!({"key": name, "info": info}),
                 // A depositor learns nothing about what is there.
                 Err(error) if matches!(&*error.error, "forbidden" | "unauthorized") => {
                     json!({"key": name, "error": "not_found"})

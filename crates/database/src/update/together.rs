@@ -384,7 +384,8 @@ fn submit(
             *results = of_part;
         }
         let Some(written) = written else {
-            (headers.push(None), left.push(None));
+            headers.push(None);
+            left.push(None);
             continue;
         };
         let Written { header, batch: own, changed, design_changed, contents, pins, records } = written;

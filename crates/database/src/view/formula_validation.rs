@@ -112,6 +112,6 @@ impl Fields for EditedDocument {
 
     fn field_names(&self) -> Option<Vec<Text>> {
         let names = self.new.keys().filter(|name| !name.starts_with('_'));
-        Some(names.map(|name| Text::new(name)).collect())
+        Some(names.map(Text::new).collect())
     }
 }

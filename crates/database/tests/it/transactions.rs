@@ -174,16 +174,17 @@ fn a_refused_transaction_leaves_everything_as_it_was() {
         TransactionRefusal::Edit { place: 1, error: DatabaseError::Conflict, .. }
     ));
     for kind in [ConditionKind::Exists(false), ConditionKind::Revision("1-abc".to_owned())] {
-        let refusal = refused(vec![condition("x", kind)], &[x.clone()]);
+        let refusal = refused(vec![condition("x", kind)], std::slice::from_ref(&x));
         assert!(matches!(refusal, TransactionRefusal::Condition { place: 0, .. }), "{refusal}");
     }
-    let refusal = refused(vec![condition("none", ConditionKind::Exists(true))], &[x.clone()]);
+    let refusal = refused(vec![condition("none", ConditionKind::Exists(true))], std::slice::from_ref(&x));
     assert!(matches!(refusal, TransactionRefusal::Condition { .. }), "{refusal}");
     assert!(matches!(
         refused(Vec::new(), &[json!({"_id": "_local/x"})]),
         TransactionRefusal::Edit { place: 0, .. }
     ));
-    let twice = vec![part(&opened[0], Vec::new(), &[]), part(&opened[0], Vec::new(), &[x.clone()])];
+    let twice =
+        vec![part(&opened[0], Vec::new(), &[]), part(&opened[0], Vec::new(), std::slice::from_ref(&x))];
     assert!(update_together(twice).is_err());
     assert_eq!(counts(), before);
     assert!(stored(&opened[1], "y").is_none());
