@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::address::{Address, UsersAddress};
 use crate::authority::Identity;
-use crate::body::RequestBody;
+use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
@@ -112,7 +112,7 @@ pub(crate) async fn get(context: &Context, name: &str) -> Result<Response<Body>>
 
 /// Changes a person's document by one in CouchDB's form: its roles, and the password if there is one.
 pub(crate) async fn put(context: &Context, name: &str, body: &mut RequestBody) -> Result<Response<Body>> {
-    let mut given: Map<String, Value> = body.object().await?;
+    let mut given: Map<String, Value> = parse_json(&body.collect().await?)?;
     if given.get("name").is_some_and(|given| given.as_str() != Some(name)) {
         return Err(HttpError::forbidden("The name of a user cannot be changed."));
     }
