@@ -5,7 +5,12 @@
 //! `cargo bench -p scrinium-server --bench lmtp_deliver`; `SCRINIUM_SECONDS` is how long each round sends, `SCRINIUM_ROUNDS` how
 //! many there are.
 
-#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark stops at the first error")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a benchmark stops at the first error"
+)]
 
 mod mail;
 

@@ -168,11 +168,10 @@ impl AllowanceLimits {
     fn check(self, sent: &mut Sent, recipients: usize) -> Result<(), Overspent> {
         let (messages, before) = sent.sums();
         let all = before.saturating_add(recipients as u64);
-        let over = |spent, limit| (spent, limit);
         let (spent, limit) = if self.messages > 0 && messages >= self.messages {
-            over(Spent::Messages, self.messages)
+            (Spent::Messages, self.messages)
         } else if self.recipients > 0 && all > self.recipients {
-            over(Spent::Recipients, self.recipients)
+            (Spent::Recipients, self.recipients)
         } else {
             return Ok(());
         };
