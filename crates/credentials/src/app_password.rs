@@ -209,17 +209,16 @@ impl AppPasswords {
         self.0.values()
     }
 
-    pub(crate) fn create(
-        &mut self,
+    pub(crate) fn make(
+        &self,
         new: NewAppPassword<'_>,
         salt: Option<&ScramSalt>,
         now_ms: u64,
-    ) -> Result<AppPasswordText, AppPasswordError> {
+    ) -> Result<(AppPassword, AppPasswordText), AppPasswordError> {
         let name = checked_name(new.name)?;
         if new.scope.is_empty() || new.scope.has(Protocol::Browser) {
             return Err(AppPasswordError::Scope);
         }
-        self.make_room(now_ms)?;
         let mut text = AppPasswordText::make()?;
         while self.0.contains_key(&text.id) {
             text = AppPasswordText::make()?;
@@ -236,8 +235,17 @@ impl AppPasswords {
             hash: SecretBytes::new(hmac::sign(&key_of(&text.id), text.secret.as_bytes()).as_ref()),
             scram: salt.filter(|_| scram).map(|salt| salt.keys_of(&text.show())),
         };
-        self.0.insert(stored.id.clone(), stored);
-        Ok(text)
+        Ok((stored, text))
+    }
+
+    /// Takes one that was made. Two with one id, one in a million, are one too many.
+    pub(crate) fn put(&mut self, made: AppPassword, now_ms: u64) -> Result<(), AppPasswordError> {
+        if self.0.contains_key(&made.id) {
+            return Err(AppPasswordError::TooMany);
+        }
+        self.make_room(now_ms)?;
+        self.0.insert(made.id.clone(), made);
+        Ok(())
     }
 
     /// The one that has been of no use for longest makes room.

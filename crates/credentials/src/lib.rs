@@ -84,5 +84,7 @@ pub use password::{HashedPassword, PasswordCredential, PasswordError, PasswordMa
 pub use protocol::{Protocol, ProtocolSet};
 pub use public_key::PublicKey;
 pub use secret::{RandomError, SealError, SecretBytes};
-pub use stored::{Change, ChangeError, MOST_LINKS, ProviderLink, StoredCredentials, StoredError};
+pub use stored::{
+    Change, ChangeError, MOST_LINKS, PreparedAppPassword, ProviderLink, StoredCredentials, StoredError,
+};
 pub use totp::{RECOVERY_CODES, RecoveryCodes, STEP_S, Totp, TotpHash, code_of_step};

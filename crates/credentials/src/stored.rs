@@ -104,6 +104,13 @@ impl ProviderLink {
     }
 }
 
+/// An app password that was made apart from its person's record ([`StoredCredentials::prepare_app_password`]).
+#[derive(Clone, Debug)]
+pub struct PreparedAppPassword {
+    stored: AppPassword,
+    salt: Option<ScramSalt>,
+}
+
 /// The credentials of a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -271,11 +278,49 @@ impl StoredCredentials {
         iterations: Option<u32>,
         now_ms: u64,
     ) -> Result<AppPasswordText, AppPasswordError> {
-        if let (None, Some(iterations)) = (&self.scram, iterations) {
-            self.scram = Some(ScramSalt::make(iterations)?);
+        let (made, text) = self.prepare_app_password(new, iterations, now_ms)?;
+        self.put_app_password(made, now_ms)?;
+        Ok(text)
+    }
+
+    /// Makes an app password apart from the record, which takes as long as SCRAM's keys do: nobody who waits for the record has to
+    /// wait for that.
+    ///
+    /// # Errors
+    /// [`AppPasswordError`]
+    pub fn prepare_app_password(
+        &self,
+        new: NewAppPassword<'_>,
+        iterations: Option<u32>,
+        now_ms: u64,
+    ) -> Result<(PreparedAppPassword, AppPasswordText), AppPasswordError> {
+        let salt = match (&self.scram, iterations) {
+            (_, None) => None,
+            (Some(salt), Some(_)) => Some(salt.clone()),
+            (None, Some(iterations)) => Some(ScramSalt::make(iterations)?),
+        };
+        let (stored, text) = self.app_passwords.make(new, salt.as_ref(), now_ms)?;
+        Ok((PreparedAppPassword { stored, salt }, text))
+    }
+
+    /// Takes an app password that was made apart. Where the salt is another one by now, it works without SCRAM.
+    ///
+    /// # Errors
+    /// [`AppPasswordError`]
+    pub fn put_app_password(
+        &mut self,
+        made: PreparedAppPassword,
+        now_ms: u64,
+    ) -> Result<(), AppPasswordError> {
+        let PreparedAppPassword { mut stored, salt } = made;
+        if self.scram.is_some() && self.scram != salt {
+            stored.scram = None;
         }
-        let salt = self.scram.as_ref().filter(|_| iterations.is_some());
-        self.app_passwords.create(new, salt, now_ms)
+        self.app_passwords.put(stored, now_ms)?;
+        if self.scram.is_none() {
+            self.scram = salt;
+        }
+        Ok(())
     }
 
     /// Gives an app password another name.
@@ -393,6 +438,12 @@ impl StoredCredentials {
         let before = self.passkeys.len();
         self.passkeys.retain(|passkey| passkey.id != *id);
         self.passkeys.len() < before
+    }
+
+    /// What authenticators know the person as, if any has been asked.
+    #[must_use]
+    pub const fn handle(&self) -> Option<&SecretBytes> {
+        self.handle.as_ref()
     }
 
     /// The passkeys.

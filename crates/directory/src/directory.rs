@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use scrinium_catalog::Databases;
-use scrinium_credentials::StoredCredentials;
+use scrinium_credentials::{SecretBytes, StoredCredentials};
 use scrinium_database::{
     Access, ChangesQuery, Database, DatabaseError, Edit, EditMode, InitialAccess, OpenRevision,
     OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
@@ -214,6 +214,13 @@ impl Directory {
     pub fn person(&self, id: &str) -> Option<Arc<Person>> {
         self.refresh();
         self.index.person(id)
+    }
+
+    /// The person whom a passkey knows by this handle.
+    #[must_use]
+    pub fn person_of_handle(&self, handle: &SecretBytes) -> Option<Arc<Person>> {
+        self.refresh();
+        self.index.person_of_handle(handle.expose())
     }
 
     /// A number that changes with every change of the directory.

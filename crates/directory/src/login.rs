@@ -262,25 +262,33 @@ impl Logins {
         salt: Option<ScramSalt>,
         address: IpAddr,
     ) -> Result<HashedPassword, HashError> {
-        const BUSY: HashError = HashError::Busy { retry_after: RETRY_AFTER };
-        let (tell, told) = oneshot::channel();
         let password = password.to_owned();
+        let work = move || HashedPassword::make(&password, salt, GateOptions::default().scram_iterations);
+        match self.apart(address, work).await {
+            Ok(hashed) => hashed.map_err(HashError::Password),
+            Err(_) => Err(HashError::Busy { retry_after: RETRY_AFTER }),
+        }
+    }
+
+    /// Does slow work of somebody who has logged in from `address` where passwords are hashed, in its turn. Waiting holds no thread.
+    ///
+    /// # Errors
+    /// [`LoginError::Busy`]
+    pub async fn apart<T: Send + 'static>(
+        &self,
+        address: IpAddr,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, LoginError> {
+        const BUSY: LoginError = LoginError::Busy { retry_after: RETRY_AFTER };
+        let (tell, told) = oneshot::channel();
         let work = move |in_time: bool| {
             if in_time && !tell.is_closed() {
                 // Who has left asks for nothing.
-                drop(tell.send(HashedPassword::make(
-                    &password,
-                    salt,
-                    GateOptions::default().scram_iterations,
-                )));
+                drop(tell.send(work()));
             }
         };
         self.hashing.submit(Standing::Known, self.accounts.network(address), work).map_err(|_| BUSY)?;
-        match told.await {
-            Ok(Ok(hash)) => Ok(hash),
-            Ok(Err(error)) => Err(HashError::Password(error)),
-            Err(_) => Err(BUSY),
-        }
+        told.await.map_err(|_| BUSY)
     }
 
     /// Counts and reports an attempt, and waits before an answer that costs nothing to give.

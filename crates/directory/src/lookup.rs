@@ -61,6 +61,8 @@ struct Entries {
     by_name: HashMap<Box<str>, Holders>,
     /// People by the accounts at providers that are linked to them; of several, the last.
     by_link: HashMap<(String, String), Arc<str>>,
+    /// People by what their passkeys know them as.
+    by_handle: HashMap<Vec<u8>, Arc<str>>,
     administrators: usize,
     memberships: Memberships,
 }
@@ -171,6 +173,15 @@ impl NameIndex {
         };
         holders.sort_unstable();
         holders.into_iter().map(|holder| Found::of(entries.by_id.get(holder))).collect()
+    }
+
+    /// The person whom a passkey knows by this handle.
+    pub(crate) fn person_of_handle(&self, handle: &[u8]) -> Option<Arc<Person>> {
+        let entries = self.entries.read();
+        match entries.by_id.get(entries.by_handle.get(handle)?) {
+            Some(Entry::Person(person)) => Some(Arc::clone(person)),
+            _ => None,
+        }
     }
 
     /// Takes over the credentials of a person as they are now.
@@ -380,6 +391,9 @@ impl Entries {
                             self.by_link.remove(&key);
                         }
                     }
+                    if let Some(handle) = person.credentials.handle() {
+                        self.by_handle.remove(handle.expose());
+                    }
                 }
             }
             former = Some(old);
@@ -395,6 +409,9 @@ impl Entries {
             Entry::Person(person) => {
                 for link in person.credentials.links() {
                     self.by_link.insert((link.issuer.clone(), link.subject.clone()), Arc::clone(&id));
+                }
+                if let Some(handle) = person.credentials.handle() {
+                    self.by_handle.insert(handle.expose().to_vec(), Arc::clone(&id));
                 }
             }
         }

@@ -27,6 +27,8 @@ pub enum AuditAction {
     RolesChanged,
     /// A person's password is another one than before.
     PasswordChanged,
+    /// An app password, an authenticator or a passkey of a person was added or taken away.
+    CredentialsChanged,
     /// A group was added, removed or has other members.
     GroupChanged,
     /// A configuration key was set on the console.
@@ -54,6 +56,7 @@ impl AuditAction {
             Self::PersonDeleted => "person deleted",
             Self::RolesChanged => "roles changed",
             Self::PasswordChanged => "password changed",
+            Self::CredentialsChanged => "credentials changed",
             Self::GroupChanged => "group changed",
             Self::ConfigurationSet => "configuration set",
             Self::MailFileOpened => "mail file opened",

@@ -103,6 +103,138 @@ pub enum SignIn<'a> {
     },
 }
 
+/// Whose credentials it is about, and who asks.
+#[derive(Clone, Copy)]
+pub enum CredentialsOf<'a> {
+    /// The person's own.
+    Own(&'a Identity),
+    /// Of somebody else, for an administrator.
+    Other {
+        /// The administrator.
+        by: &'a Identity,
+        /// Whose, by any name.
+        name: &'a str,
+    },
+    /// Of somebody who has shown a password, must have a second factor, and has none yet: [`SecondStep::step`].
+    FirstStep(&'a str),
+}
+
+/// What is to be done with a person's credentials.
+pub enum CredentialRequest {
+    /// Show what there is.
+    List,
+    /// Make an app password.
+    AddAppPassword {
+        /// What the person calls it.
+        name: String,
+        /// The protocols that it is for; `mail` and `calendars` are several.
+        protocols: Vec<String>,
+        /// When it ends by itself, in milliseconds since 1970.
+        expires_ms: Option<u64>,
+    },
+    /// Give an app password another name.
+    RenameAppPassword {
+        /// Which.
+        id: String,
+        /// The name.
+        name: String,
+    },
+    /// Let an app password open nothing any more.
+    RevokeAppPassword {
+        /// Which.
+        id: String,
+    },
+    /// Begin with an authenticator.
+    BeginTotp,
+    /// Take the authenticator that was begun with.
+    ConfirmTotp {
+        /// What beginning gave.
+        begun: String,
+        /// A code of it.
+        code: String,
+    },
+    /// Take the authenticator and the recovery codes away.
+    RemoveTotp,
+    /// Make fresh recovery codes.
+    RenewRecoveryCodes,
+    /// Begin with a passkey.
+    BeginPasskey,
+    /// Take a passkey.
+    AddPasskey {
+        /// What beginning gave.
+        challenge: String,
+        /// What the person calls it.
+        name: String,
+        /// What the browser gave, as JSON.
+        response: String,
+    },
+    /// Take a passkey away.
+    RemovePasskey {
+        /// Its id, in base64url.
+        id: String,
+    },
+}
+
+impl CredentialRequest {
+    /// Whether it lets nobody in who could not come in before.
+    #[must_use]
+    pub const fn is_harmless(&self) -> bool {
+        matches!(self, Self::List | Self::RenameAppPassword { .. } | Self::RevokeAppPassword { .. })
+    }
+
+    /// The word that the record holds of a change.
+    pub(crate) const fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::List | Self::BeginTotp | Self::BeginPasskey | Self::RenameAppPassword { .. } => None,
+            Self::AddAppPassword { .. } => Some("app password made"),
+            Self::RevokeAppPassword { .. } => Some("app password revoked"),
+            Self::ConfirmTotp { .. } => Some("authenticator added"),
+            Self::RemoveTotp => Some("authenticator removed"),
+            Self::RenewRecoveryCodes => Some("recovery codes renewed"),
+            Self::AddPasskey { .. } => Some("passkey added"),
+            Self::RemovePasskey { .. } => Some("passkey removed"),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct CredentialAnswer {
+    /// What the client is shown.
+    pub shown: Value,
+    /// The id of the person whose credentials they are.
+    pub person_id: String,
+    /// Who goes on by a session of their own, where all from before are over.
+    pub session: Option<Identity>,
+}
+
+/// Why nothing was done.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CredentialRefusal {
+    /// What was sent cannot be.
+    #[error("{0}")]
+    Invalid(String),
+    /// The one who asks may not do it.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The one who asks has to show again that it is them.
+    #[error("For this, sign in again: your session began too long ago.")]
+    Stale,
+    /// It is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// A proof is wrong, or came too late.
+    #[error("{0}")]
+    Login(LoginRefusal),
+    /// It could not be stored.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A change of credentials that is under way.
+pub type CredentialWork<'a> =
+    Pin<Box<dyn Future<Output = Result<CredentialAnswer, CredentialRefusal>> + Send + 'a>>;
+
 /// The check of a password that is under way.
 pub type Verification<'a> = Pin<Box<dyn Future<Output = Result<Identity, LoginRefusal>> + Send + 'a>>;
 
@@ -131,6 +263,35 @@ pub trait Authenticator: Send + Sync + 'static {
                 Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
             }
         }
+    }
+
+    /// Whether tokens (`Authorization: Bearer`) are looked at.
+    fn takes_tokens(&self) -> bool {
+        false
+    }
+
+    /// Who shows a token (RFC 6750).
+    fn bearer<'a>(&'a self, _token: &'a str, _from: IpAddr) -> Verification<'a> {
+        Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
+    }
+
+    /// What a browser asks an authenticator for: to sign in with a passkey alone, or after the first step that is shown.
+    ///
+    /// # Errors
+    /// Passkeys are not offered, or the first step was too long ago.
+    fn passkey_request(&self, _step: Option<&str>) -> Result<Value, LoginRefusal> {
+        Err(LoginRefusal::Denied("Passkeys are not offered here.".to_owned()))
+    }
+
+    /// Shows or changes somebody's credentials.
+    fn credentials<'a>(
+        &'a self,
+        _of: CredentialsOf<'a>,
+        _request: CredentialRequest,
+        _from: IpAddr,
+    ) -> CredentialWork<'a> {
+        let refusal = CredentialRefusal::NotFound("Nobody's credentials are kept here.".to_owned());
+        Box::pin(std::future::ready(Err(refusal)))
     }
 
     /// Begins a session.

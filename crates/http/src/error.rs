@@ -12,7 +12,7 @@ use scrinium_document::DocumentError;
 use scrinium_mango::MangoError;
 use scrinium_worker::WorkerError;
 
-use crate::authority::LoginRefusal;
+use crate::authority::{CredentialRefusal, LoginRefusal};
 
 /// A refusal, on its way to becoming `{"error":…,"reason":…}`.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -284,6 +284,20 @@ impl From<LoginRefusal> for HttpError {
             LoginRefusal::Wrong | LoginRefusal::SecondStep(_) => Self::unauthorized(reason),
             LoginRefusal::Locked { .. } | LoginRefusal::Denied(_) => Self::forbidden(reason),
             LoginRefusal::Busy { retry_after } => Self::too_many(reason, retry_after),
+        }
+    }
+}
+
+impl From<CredentialRefusal> for HttpError {
+    fn from(error: CredentialRefusal) -> Self {
+        let reason = error.to_string();
+        match error {
+            CredentialRefusal::Invalid(_) => Self::bad_request(reason),
+            CredentialRefusal::Forbidden(_) => Self::forbidden(reason),
+            CredentialRefusal::Stale => Self::new(StatusCode::FORBIDDEN, "sign_in_again", reason),
+            CredentialRefusal::NotFound(_) => Self::new(StatusCode::NOT_FOUND, "not_found", reason),
+            CredentialRefusal::Login(refusal) => refusal.into(),
+            CredentialRefusal::Failed(_) => Self::unavailable(reason),
         }
     }
 }

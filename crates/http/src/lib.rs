@@ -36,6 +36,7 @@ mod context;
 mod copy;
 mod cors;
 mod database_updates;
+mod credentials;
 mod databases;
 mod delivery;
 mod design;
@@ -91,8 +92,9 @@ mod write;
 
 pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
-    Administration, Authenticator, ConsoleAnswer, Hashing, Identity, LoginRefusal, PersonChange, SecondStep,
-    Session, SessionToken, SignIn, Verification,
+    Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,
+    CredentialWork, CredentialsOf, Hashing, Identity, LoginRefusal, PersonChange, SecondStep, Session,
+    SessionToken, SignIn, Verification,
 };
 pub use error::HttpError;
 pub use observer::{Observer, Operated, Used};

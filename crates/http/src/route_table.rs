@@ -9,9 +9,7 @@ use crate::operations::Operation;
 use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, Route};
 use crate::view::{self, Listing};
 use crate::{
-    access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, database_updates,
-    databases, design, document, find, folder, handler, indexes, openapi, server_pages, session, settings,
-    transaction, unread, web_pages, write,
+    access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials, database_updates, databases, design, document, find, folder, handler, indexes, openapi, server_pages, session, settings, transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -30,6 +28,9 @@ const MB: usize = 1 << 20;
 const NOTHING: Limits = Limits { body: BodyLimit::Nothing, gzip: false, elements: 0, seconds: 10 };
 /// A name and a password, or a command line. Never compressed: a log-in comes from anybody.
 const LINE: Limits = Limits { body: BodyLimit::Bytes(4 * KB), gzip: false, elements: 100, seconds: 10 };
+/// What an authenticator has made, with certificates of its maker.
+const CREDENTIAL: Limits =
+    Limits { body: BodyLimit::Bytes(64 * KB), gzip: false, elements: 1_000, seconds: 10 };
 const SETTING: Limits = Limits { body: BodyLimit::Bytes(64 * KB), gzip: true, elements: 5_000, seconds: 60 };
 /// As large as the largest access control list.
 const ACCESS: Limits = Limits { body: BodyLimit::Bytes(2 * MB), gzip: true, elements: 100_000, seconds: 60 };
@@ -100,6 +101,7 @@ const READ: &[&str] = &[
     "meta",
     "open_revs",
 ];
+const PERSONS: &[&str] = &["person"];
 const WRITE: &[&str] = &["rev", "new_edits", "folder", "read_by"];
 const CHANGES: &[&str] = &[
     "since",
@@ -187,6 +189,82 @@ static ROUTES: &[Route] = &[
             act("POST", Operation::Other, ANONYMOUS, LINE, &["next"], |c, b| Box::pin(session::open(c, b))),
             act("DELETE", Operation::Other, ANONYMOUS, NOTHING, NONE, |c, _| Box::pin(session::close(c))),
         ],
+    },
+    Route {
+        path: "/_session/passkey_options",
+        methods: &[ask(Operation::Other, ANONYMOUS, LINE, NONE, |c, b| {
+            Box::pin(credentials::passkey_options(c, b))
+        })],
+    },
+    Route {
+        path: "/_session/totp",
+        methods: &[
+            act("POST", Operation::Other, ANONYMOUS, LINE, NONE, |c, b| {
+                Box::pin(credentials::begin_first_totp(c, b))
+            }),
+            act("PUT", Operation::Other, ANONYMOUS, LINE, NONE, |c, b| {
+                Box::pin(credentials::confirm_first_totp(c, b))
+            }),
+        ],
+    },
+    Route {
+        path: "/_credentials",
+        methods: &[get(Operation::Other, PERSON, PERSONS, |c, _| Box::pin(credentials::list(c)))],
+    },
+    Route {
+        path: "/_credentials/app_passwords",
+        methods: &[act("POST", Operation::Other, PERSON, LINE, PERSONS, |c, b| {
+            Box::pin(credentials::add_app_password(c, b))
+        })],
+    },
+    Route {
+        path: "/_credentials/app_passwords/{id}",
+        methods: &[
+            act("PUT", Operation::Other, PERSON, LINE, PERSONS, |c, b| {
+                Box::pin(credentials::rename_app_password(c, b))
+            }),
+            act("DELETE", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+                Box::pin(credentials::revoke_app_password(c))
+            }),
+        ],
+    },
+    Route {
+        path: "/_credentials/totp",
+        methods: &[
+            act("POST", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+                Box::pin(credentials::begin_totp(c))
+            }),
+            act("PUT", Operation::Other, PERSON, LINE, PERSONS, |c, b| {
+                Box::pin(credentials::confirm_totp(c, b))
+            }),
+            act("DELETE", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+                Box::pin(credentials::remove_totp(c))
+            }),
+        ],
+    },
+    Route {
+        path: "/_credentials/recovery_codes",
+        methods: &[act("POST", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+            Box::pin(credentials::renew_recovery_codes(c))
+        })],
+    },
+    Route {
+        path: "/_credentials/passkey_options",
+        methods: &[act("POST", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+            Box::pin(credentials::begin_passkey(c))
+        })],
+    },
+    Route {
+        path: "/_credentials/passkeys",
+        methods: &[act("POST", Operation::Other, PERSON, CREDENTIAL, PERSONS, |c, b| {
+            Box::pin(credentials::add_passkey(c, b))
+        })],
+    },
+    Route {
+        path: "/_credentials/passkeys/{id}",
+        methods: &[act("DELETE", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+            Box::pin(credentials::remove_passkey(c))
+        })],
     },
     Route {
         path: "/_all_dbs",

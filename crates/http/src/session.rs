@@ -52,6 +52,12 @@ pub(crate) async fn authenticate(state: &HttpState, headers: &HeaderMap, client:
         let identity = verify(state, &name, &password, client).await?;
         return Ok(Known { identity, by: Some("default"), renewed: None });
     }
+    if let Some(token) = headers.get(AUTHORIZATION).and_then(bearer)
+        && state.authenticator.takes_tokens()
+    {
+        let identity = state.authenticator.bearer(token, client.address).await?;
+        return Ok(Known { identity, by: Some("jwt"), renewed: None });
+    }
     let session = cookies(headers).find_map(|token| state.authenticator.session(token, client.address));
     Ok(session.map_or_else(
         || Known { identity: Identity::anonymous(), by: None, renewed: None },
@@ -76,6 +82,12 @@ fn basic(value: &HeaderValue) -> Option<(String, String)> {
     let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
     let (name, password) = decoded.split_once(':')?;
     Some((name.to_owned(), password.to_owned()))
+}
+
+/// The token of a Bearer header (RFC 6750, section 2.1).
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// The tokens that a client shows, the one that counts first.

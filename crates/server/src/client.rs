@@ -102,6 +102,7 @@ pub struct ConsoleClient {
     /// None: only what anybody may ask.
     credentials: Option<Credentials>,
     tls: Option<Arc<ClientConfig>>,
+    answer_bytes_max: usize,
 }
 
 /// The address of the server that these settings describe, as seen from its own machine.
@@ -147,7 +148,19 @@ impl ConsoleClient {
             _ => return Err(wrong()),
         };
         let port = uri.port_u16().unwrap_or(port);
-        Ok(Self { url: url.trim_end_matches('/').to_owned(), host, port, credentials: None, tls })
+        Ok(Self {
+            url: url.trim_end_matches('/').to_owned(),
+            host,
+            port,
+            credentials: None,
+            tls,
+            answer_bytes_max: ANSWER_LIMIT_BYTES,
+        })
+    }
+
+    /// One that takes no longer answers.
+    pub(crate) fn with_answers_of(self, answer_bytes_max: usize) -> Self {
+        Self { answer_bytes_max, ..self }
     }
 
     /// A client of the server that these settings describe, with the administrator's credentials that lie next to them or in
@@ -261,7 +274,7 @@ impl ConsoleClient {
         let request = request.body(body).map_err(|error| error.to_string())?;
         let (head, body) = sender.send_request(request).await.map_err(told)?.into_parts();
         let body =
-            Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|error| error.to_string())?;
+            Limited::new(body, self.answer_bytes_max).collect().await.map_err(|error| error.to_string())?;
         connection.abort();
         Ok((head.status, body.to_bytes()))
     }

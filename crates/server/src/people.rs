@@ -1,5 +1,10 @@
 //! Who may use the server: the directory behind the HTTP port's questions.
 
+mod desk;
+mod provider;
+mod tokens;
+
+use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -7,11 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use scrinium_accounting::Accounts;
 use scrinium_clock::Clock;
+use scrinium_credentials::passkey::RelyingParty;
 use scrinium_credentials::{
-    AppPasswordText, Gate, NextStep, PasswordCredential, Proof, Protocol, SecondStep as SecondStepKind,
-    SessionProof,
+    AppPasswordText, Gate, Method, NextStep, PasswordCredential, Proof, Protocol, SessionProof,
 };
 use scrinium_directory::{
     Approach, CredentialOptions, CredentialRecords, Credentials, DIRECTORY_DATABASE, Directory,
@@ -19,8 +25,8 @@ use scrinium_directory::{
     Revocations, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse, WrittenChange,
 };
 use scrinium_http::{
-    Audit, AuditAction, AuditEntry, Authenticator, Hashing, Identity, LoginRefusal, PersonChange, SecondStep,
-    Session, SessionToken, SignIn, Verification,
+    Audit, AuditAction, AuditEntry, Authenticator, CredentialRequest, CredentialWork, CredentialsOf, Hashing,
+    Identity, LoginRefusal, PersonChange, SecondStep, Session, SessionToken, SignIn, Verification,
 };
 use scrinium_statistics::Registry;
 use serde_json::json;
@@ -29,6 +35,9 @@ use crate::cli::Failure;
 use crate::config::Settings;
 use crate::files;
 use crate::log_database::LogDatabase;
+pub(crate) use desk::{credentials_shown, scope_of};
+use provider::OidcProvider;
+use tokens::{ServiceTokens, TokenGrant};
 
 /// The file in the data folder that signs sessions, so that they outlive a restart.
 const SECRET_FILE: &str = "session.secret";
@@ -49,6 +58,18 @@ pub(crate) struct People {
     revocations: Arc<Revocations>,
     log: LogDatabase,
     clock: Clock,
+    /// What the server calls itself.
+    server_name: String,
+    /// Who passkeys know the server as; none where they are not offered.
+    party: Option<RelyingParty>,
+    /// What tells this process from others before it.
+    process: u64,
+    /// Challenges that were answered rightly, and until when an answer could come again.
+    answered: Mutex<HashMap<Vec<u8>, u64>>,
+    /// By what tokens of services are verified.
+    services: ServiceTokens,
+    /// Whose access tokens let people in.
+    provider: Option<OidcProvider>,
 }
 
 /// Why somebody is believed to be who they are, for as long as it holds.
@@ -57,6 +78,10 @@ struct Grant {
     standing: [u8; 32],
     /// With what they came in.
     by: SessionOrigin,
+    /// Whether it was a token.
+    is_token: bool,
+    /// When that ends.
+    ends_s: Option<u64>,
     /// Where it is a session.
     session: Option<GrantedSession>,
 }
@@ -88,11 +113,12 @@ pub(crate) struct PeopleParts<'p> {
     pub(crate) statistics: &'p Registry,
     pub(crate) log: LogDatabase,
     pub(crate) clock: Clock,
+    pub(crate) server_name: &'p str,
 }
 
 impl People {
     pub(crate) fn new(parts: PeopleParts<'_>, settings: &Settings) -> Result<Self, Failure> {
-        let PeopleParts { directory, accounts, statistics, log, clock } = parts;
+        let PeopleParts { directory, accounts, statistics, log, clock, server_name } = parts;
         let records: Arc<dyn CredentialRecords> = directory.clone();
         let data_dir = &settings.server.data_dir;
         let secret = secret(&data_dir.join(SECRET_FILE))
@@ -113,6 +139,12 @@ impl People {
             sessions: keeper(&secret, settings),
             revocations: Arc::new(revocations(data_dir, &clock)?),
             log,
+            server_name: server_name.to_owned(),
+            party: party(settings, server_name),
+            process: rand::random(),
+            answered: Mutex::default(),
+            services: ServiceTokens::read(settings)?,
+            provider: OidcProvider::configured(settings, &clock)?,
             clock,
         })
     }
@@ -125,9 +157,26 @@ impl People {
     /// The person's identity, with the groups of the directory that they are in at the moment; `session` is what it rests
     /// on, if not on a proof that came with the request.
     fn identity(&self, login: &Login, session: Option<GrantedSession>) -> Identity {
-        let Login { person, app_password, has_second_factor, .. } = login;
+        self.identity_until(login, session, None)
+    }
+
+    fn identity_until(
+        &self,
+        login: &Login,
+        session: Option<GrantedSession>,
+        ends_s: Option<u64>,
+    ) -> Identity {
+        let Login { person, method, app_password, has_second_factor } = login;
         let by = SessionOrigin { has_second_factor: *has_second_factor, app_password: app_password.clone() };
-        let grant = Grant { person_id: person.id.clone(), standing: person.standing(), by, session };
+        let is_token = *method == Method::Token;
+        let grant = Grant {
+            person_id: person.id.clone(),
+            standing: person.standing(),
+            by,
+            is_token,
+            ends_s,
+            session,
+        };
         self.ungranted(person).with_grant(Arc::new(grant))
     }
 
@@ -144,7 +193,7 @@ impl People {
             LoginError::Denied(answer, protocol) => LoginRefusal::Denied(answer.text(protocol).to_owned()),
             LoginError::SecondStep(next) => match self.gate().seal_step(&next) {
                 Ok(step) => {
-                    let by = next.by().iter().map(|kind| word_of(*kind)).collect();
+                    let by = desk::words_of(&next);
                     LoginRefusal::SecondStep(SecondStep { step, by })
                 }
                 Err(error) => LoginRefusal::Denied(error.to_string()),
@@ -177,7 +226,9 @@ impl People {
                 let proof = Proof::Code { first: &first, code };
                 self.logins.prove(&person.short_name, None, proof, &approach).await
             }
-            SignIn::Passkey { .. } => Err(LoginError::Refused),
+            SignIn::Passkey { step, challenge, response } => {
+                return Ok(self.identity(&self.with_passkey(step, (challenge, response), from).await?, None));
+            }
         };
         let login = login.map_err(|error| self.refusal(error))?;
         Ok(self.identity(&login, None))
@@ -252,6 +303,27 @@ impl Authenticator for People {
         Box::pin(self.signed_in(shown, from))
     }
 
+    fn takes_tokens(&self) -> bool {
+        self.services.are_known() || self.provider.is_some()
+    }
+
+    fn bearer<'a>(&'a self, token: &'a str, from: IpAddr) -> Verification<'a> {
+        Box::pin(self.by_bearer(token, from))
+    }
+
+    fn passkey_request(&self, step: Option<&str>) -> Result<serde_json::Value, LoginRefusal> {
+        self.ask_for_passkey(step)
+    }
+
+    fn credentials<'a>(
+        &'a self,
+        of: CredentialsOf<'a>,
+        request: CredentialRequest,
+        from: IpAddr,
+    ) -> CredentialWork<'a> {
+        Box::pin(self.serve_desk(of, request, from))
+    }
+
     fn open_session(&self, identity: &Identity) -> SessionToken {
         let granted = identity.grant::<Grant>();
         let person = granted.and_then(|grant| self.directory.person(&grant.person_id));
@@ -295,6 +367,9 @@ impl Authenticator for People {
     }
 
     fn holds(&self, identity: &Identity) -> bool {
+        if let Some(grant) = identity.grant::<TokenGrant>() {
+            return self.token_holds(grant);
+        }
         let Some(grant) = identity.grant::<Grant>() else { return true };
         let is_same = |person: Arc<Person>| {
             let approach = Approach::protected(Protocol::Http, std::net::Ipv4Addr::LOCALHOST.into());
@@ -303,6 +378,7 @@ impl Authenticator for People {
                 && self.logins.session(&person, &grant.proof(), &approach).is_ok()
         };
         self.directory.person(&grant.person_id).is_some_and(is_same)
+            && grant.ends_s.is_none_or(|ends_s| ends_s > self.clock.now_s())
             && grant.session.as_ref().is_none_or(|session| {
                 session.ends_s > self.clock.now_s()
                     && !self.revocations.holds(&session.name, &grant.person_id, session.begun_s)
@@ -347,12 +423,13 @@ fn begin_again() -> LoginRefusal {
     LoginRefusal::Denied(answer.text(Protocol::Browser).to_owned())
 }
 
-const fn word_of(kind: SecondStepKind) -> &'static str {
-    match kind {
-        SecondStepKind::Code => "code",
-        SecondStepKind::Passkey => "passkey",
-        SecondStepKind::SetUp => "set_up",
-    }
+/// Who passkeys know the server as: the host of the address at which people sign in.
+fn party(settings: &Settings, server_name: &str) -> Option<RelyingParty> {
+    let origin = settings.sign_in.url.trim_end_matches('/');
+    let host = origin.split_once("://").map(|(_, host)| host)?;
+    let id = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let name = if server_name.is_empty() { id } else { server_name };
+    Some(RelyingParty { id: id.to_owned(), name: name.to_owned(), origins: vec![origin.to_owned()] })
 }
 
 /// Says where a change may be one of several persons who wrote the document at once.

@@ -10,8 +10,8 @@ use scrinium_directory::{
 use serde_json::{Value, json};
 
 use crate::cli::{
-    Failure, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand, PersonPasswordArguments,
-    Terminal,
+    AppPasswordCommand, Failure, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand,
+    PersonNameArguments, PersonPasswordArguments, Terminal, TotpCommand,
 };
 use crate::config::Settings;
 use crate::credentials::ask_password;
@@ -29,6 +29,14 @@ pub(crate) fn person(
     match command {
         PersonCommand::Add(asked) => add_person(settings, asked, terminal),
         PersonCommand::Password(asked) => set_password(settings, asked, terminal),
+        PersonCommand::AppPassword { command } => app_password(settings, command, terminal),
+        PersonCommand::Totp { command } => totp(settings, command, terminal),
+        PersonCommand::Disable(asked) => {
+            set_field(settings, asked, ("Disabled", json!(true)), "is disabled", terminal)
+        }
+        PersonCommand::Enable(asked) => {
+            set_field(settings, asked, ("Disabled", json!(false)), "is enabled", terminal)
+        }
         PersonCommand::List { connection } => {
             list_people(registry::open(settings, connection, terminal)?.as_ref(), terminal)
         }
@@ -103,6 +111,106 @@ fn set_password(
     registry.write(&entry)?;
     let name = &person.short_name;
     terminal.data(&format!("{name} has another password\n"), &json!({"person": name, "password": true}))
+}
+
+/// Sets one field of a person's document.
+fn set_field(
+    settings: &Settings,
+    asked: &PersonNameArguments,
+    (field, value): (&str, Value),
+    done: &str,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let person = registry::person_called(&registry::names(registry.as_ref())?, &asked.name)?;
+    let mut entry = entry_of(registry.as_ref(), &person.id)?;
+    entry.insert(field.to_owned(), value.clone());
+    registry.write(&entry)?;
+    let name = &person.short_name;
+    terminal.data(&format!("{name} {done}\n"), &json!({"person": name, field: value}))
+}
+
+fn app_password(
+    settings: &Settings,
+    command: &AppPasswordCommand,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let (name, connection) = match command {
+        AppPasswordCommand::Add { name, connection, .. }
+        | AppPasswordCommand::Remove { name, connection, .. } => (name, connection),
+        AppPasswordCommand::List(asked) => (&asked.name, &asked.connection),
+    };
+    let registry = registry::open(settings, connection, terminal)?;
+    let person = registry::person_called(&registry::names(registry.as_ref())?, name)?;
+    let name = &person.short_name;
+    match command {
+        AppPasswordCommand::Add { label, protocols, .. } => {
+            let mail = ["mail".to_owned()];
+            let protocols = if protocols.is_empty() { &mail[..] } else { protocols };
+            let made = registry.add_app_password(name, label, protocols)?;
+            let text = made.get("password").and_then(Value::as_str).unwrap_or_default();
+            terminal.say("this app password is shown only now; it can be revoked, and not shown again");
+            terminal.data(&format!("{text}\n"), &made)
+        }
+        AppPasswordCommand::Remove { id, .. } => {
+            registry.remove_app_password(name, id)?;
+            terminal.data(
+                &format!("the app password {id} of {name} is revoked\n"),
+                &json!({"person": name, "id": id, "revoked": true}),
+            )
+        }
+        AppPasswordCommand::List(_) => {
+            let shown = registry.credentials(name)?;
+            list_app_passwords(&shown, terminal)
+        }
+    }
+}
+
+fn list_app_passwords(shown: &Value, terminal: &Terminal) -> Result<(), Failure> {
+    let all = shown.get("app_passwords").and_then(Value::as_array).cloned().unwrap_or_default();
+    let time = |app: &Value, member: &str| {
+        let time =
+            app.get(member).and_then(Value::as_i64).and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+        time.map_or_else(|| "never".to_owned(), |time| format!("{time:.0}"))
+    };
+    let row = |app: &Value| {
+        let text = |member: &str| app.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let protocols = app.get("protocols").and_then(Value::as_array).cloned().unwrap_or_default();
+        let protocols: Vec<&str> = protocols.iter().filter_map(Value::as_str).collect();
+        let is_valid = app.get("valid").and_then(Value::as_bool) == Some(true);
+        let state = if is_valid { "valid" } else { "revoked or expired" };
+        vec![text("id"), text("name"), protocols.join(", "), time(app, "used_ms"), state.to_owned()]
+    };
+    let titles = ["Id", "Name", "Protocols", "Last use", "State"];
+    let text = table(&titles, &all.iter().map(row).collect::<Vec<_>>());
+    terminal.data(&text, &Value::from(all))
+}
+
+fn totp(settings: &Settings, command: &TotpCommand, terminal: &Terminal) -> Result<(), Failure> {
+    let asked = match command {
+        TotpCommand::Show(asked) | TotpCommand::Remove(asked) | TotpCommand::Require(asked) => asked,
+    };
+    if matches!(command, TotpCommand::Require(_)) {
+        let required = ("SecondFactor", json!("required"));
+        return set_field(settings, asked, required, "needs a second step to sign in", terminal);
+    }
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let person = registry::person_called(&registry::names(registry.as_ref())?, &asked.name)?;
+    let name = &person.short_name;
+    if matches!(command, TotpCommand::Remove(_)) {
+        registry.remove_totp(name)?;
+        let text = format!("{name} has no authenticator any more\n");
+        return terminal.data(&text, &json!({"person": name, "totp": false}));
+    }
+    let shown = registry.credentials(name)?;
+    let is_on = shown.get("totp").and_then(Value::as_bool) == Some(true);
+    let left = shown.get("recovery_codes_left").and_then(Value::as_u64).unwrap_or_default();
+    let text = if is_on {
+        format!("{name} signs in with an authenticator; {left} recovery codes are left\n")
+    } else {
+        format!("{name} has no authenticator\n")
+    };
+    terminal.data(&text, &json!({"person": name, "totp": is_on, "recovery_codes_left": left}))
 }
 
 /// The document of this id.

@@ -80,6 +80,7 @@ impl Running {
             statistics,
             log: log.clone(),
             clock,
+            server_name: ground.name(),
         };
         let people = People::new(parts, &settings)?;
         let logins = people.logins();

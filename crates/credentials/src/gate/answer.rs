@@ -82,6 +82,12 @@ impl NextStep {
         &self.person_id
     }
 
+    /// Whether a second step may follow still.
+    #[must_use]
+    pub const fn is_open(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.shown_ms) < super::SECOND_STEP_MS
+    }
+
     /// What can be shown next, when it was decided.
     #[must_use]
     pub fn by(&self) -> &[SecondStep] {

@@ -33,6 +33,8 @@ pub struct CouchToken {
     pub name: String,
     /// The roles that it gives; `_admin` among them makes an administrator.
     pub roles: Vec<String>,
+    /// When it ends, in seconds since 1970, if it does.
+    pub expires_s: Option<u64>,
 }
 
 /// Verifies a token by the configured keys.
@@ -46,7 +48,7 @@ pub fn verify_couch(
     now_s: u64,
 ) -> Result<CouchToken, TokenError> {
     let claims = open(token, keys)?.claims;
-    check_times(&claims, now_s)?;
+    let expires_s = check_times(&claims, now_s)?;
     for (name, value) in &rules.required {
         let there = claims.get(name);
         let fine = match value {
@@ -59,7 +61,7 @@ pub fn verify_couch(
     }
     let name = text(&claims, "sub").filter(|name| !name.is_empty() && name.len() <= crate::LONGEST_NAME);
     let name = name.ok_or_else(|| TokenError::Claim("sub".to_owned()))?;
-    Ok(CouchToken { name: name.to_owned(), roles: roles_of(&claims, &rules.roles)? })
+    Ok(CouchToken { name: name.to_owned(), roles: roles_of(&claims, &rules.roles)?, expires_s })
 }
 
 fn roles_of(claims: &Map<String, Value>, path: &str) -> Result<Vec<String>, TokenError> {

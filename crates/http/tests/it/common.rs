@@ -18,8 +18,9 @@ use scrinium_accounting::{AccountOptions, Accounts, Holder, Resource};
 use scrinium_catalog::Databases;
 use scrinium_database::DatabaseOptions;
 use scrinium_http::{
-    Administration, Authenticator, ConsoleAnswer, Hashing, HttpOptions, HttpState, Identity, LoginRefusal,
-    Observer, Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,
+    Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,
+    CredentialWork, CredentialsOf, Hashing, HttpOptions, HttpState, Identity, LoginRefusal, Observer,
+    Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,
 };
 use scrinium_statistics::{Registry, prometheus_text};
 use scrinium_store::{Store, StoreOptions};
@@ -57,6 +58,11 @@ pub(crate) struct People {
     pub(crate) hashing_is_busy: AtomicBool,
     /// Where the last one who logged in came from.
     pub(crate) seen_from: Mutex<Option<IpAddr>>,
+    /// What was to be done with credentials, and by whom.
+    asked: Mutex<Vec<String>>,
+    /// What becomes of the next such request.
+    pub(crate) refusal: Mutex<Option<CredentialRefusal>>,
+    takes_tokens: AtomicBool,
 }
 
 /// Which session somebody came with.
@@ -66,6 +72,16 @@ impl People {
     /// From now on too many log in.
     pub(crate) fn busy(&self) {
         self.busy.store(true, Ordering::SeqCst);
+    }
+
+    /// What was to be done with credentials since the last time.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+
+    /// From now on a token is a name.
+    pub(crate) fn takes_tokens(&self) {
+        self.takes_tokens.store(true, Ordering::SeqCst);
     }
 
     /// The person is no more.
@@ -109,6 +125,39 @@ impl Authenticator for People {
         database == PEOPLE
     }
 
+    fn takes_tokens(&self) -> bool {
+        self.takes_tokens.load(Ordering::SeqCst)
+    }
+
+    fn bearer<'a>(&'a self, token: &'a str, _from: IpAddr) -> Verification<'a> {
+        let found = roles_of(token).map(|roles| Identity::new(token, roles)).ok_or(LoginRefusal::Wrong);
+        Box::pin(std::future::ready(found))
+    }
+
+    fn credentials<'a>(
+        &'a self,
+        of: CredentialsOf<'a>,
+        request: CredentialRequest,
+        _from: IpAddr,
+    ) -> CredentialWork<'a> {
+        let (by, whose) = match of {
+            CredentialsOf::Own(identity) => (identity.name().unwrap().to_owned(), identity.name().unwrap()),
+            CredentialsOf::Other { by, name } => (format!("{} of {name}", by.name().unwrap()), name),
+            CredentialsOf::FirstStep(step) => (format!("step {step}"), "ada"),
+        };
+        let begins = matches!(request, CredentialRequest::ConfirmTotp { .. });
+        let done = match self.refusal.lock().unwrap().take() {
+            Some(refusal) => Err(refusal),
+            None => Ok(CredentialAnswer {
+                shown: json!({"ok": true}),
+                person_id: format!("person:{whose}"),
+                session: begins.then(|| Identity::new(whose, Vec::new())),
+            }),
+        };
+        self.asked.lock().unwrap().push(format!("{by}: {}", words_of(&request)));
+        Box::pin(std::future::ready(done))
+    }
+
     fn open_session(&self, identity: &Identity) -> SessionToken {
         let text =
             format!("{}:{:x}:code", identity.name().unwrap(), self.sessions.lock().unwrap().len() + 16);
@@ -135,6 +184,26 @@ impl Authenticator for People {
 
     fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
+    }
+}
+
+fn words_of(request: &CredentialRequest) -> String {
+    match request {
+        CredentialRequest::List => "list".to_owned(),
+        CredentialRequest::AddAppPassword { name, protocols, expires_ms } => {
+            format!("add app password {name} for {protocols:?} until {expires_ms:?}")
+        }
+        CredentialRequest::RenameAppPassword { id, name } => format!("rename app password {id} {name}"),
+        CredentialRequest::RevokeAppPassword { id } => format!("revoke app password {id}"),
+        CredentialRequest::BeginTotp => "begin authenticator".to_owned(),
+        CredentialRequest::ConfirmTotp { begun, code } => format!("confirm authenticator {begun} {code}"),
+        CredentialRequest::RemoveTotp => "remove authenticator".to_owned(),
+        CredentialRequest::RenewRecoveryCodes => "renew recovery codes".to_owned(),
+        CredentialRequest::BeginPasskey => "begin passkey".to_owned(),
+        CredentialRequest::AddPasskey { challenge, name, response } => {
+            format!("add passkey {challenge} {name} {response}")
+        }
+        CredentialRequest::RemovePasskey { id } => format!("remove passkey {id}"),
     }
 }
 

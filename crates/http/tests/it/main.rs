@@ -22,6 +22,7 @@ mod configuration;
 mod conformance;
 mod counts;
 mod database_updates;
+mod credentials;
 mod databases;
 mod documents;
 mod filters;

@@ -32,6 +32,16 @@ const LISTED: &[&str] = &[
     "/",
     "/_up",
     "/_session",
+    "/_session/passkey_options",
+    "/_session/totp",
+    "/_credentials",
+    "/_credentials/app_passwords",
+    "/_credentials/app_passwords/{id}",
+    "/_credentials/totp",
+    "/_credentials/recovery_codes",
+    "/_credentials/passkey_options",
+    "/_credentials/passkeys",
+    "/_credentials/passkeys/{id}",
     "/_all_dbs",
     "/_db_updates",
     "/_dbs_info",
@@ -107,6 +117,7 @@ fn parts_of(part: &str) -> Vec<String> {
         "{section}" => &["http"],
         "{key}" => &["listen"],
         "{file...}" => &["index.html", "db/hid-s"],
+        "{id}" => &["k3f9"],
         "{db}" => &["db"],
         "{ddoc}" => &["f", "j"],
         "{index_ddoc}" => &["m"],
@@ -173,7 +184,7 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "from" => &["x"],
         "next" => &["true", "/db"],
         "folder" => &["Inbox"],
-        "read_by" => &["bob", "ada"],
+        "read_by" | "person" => &["bob", "ada"],
         "volume" | "owner" => &["x"],
         "batch" => &["ok"],
         "w" => &["1"],
@@ -273,6 +284,17 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
         }
         (_, "/_session") => vec![json!({"name": "bob", "password": "secret"})],
         (_, "/_node/{node}/_config/{section}/{key}") => vec![json!("x")],
+        (
+            _,
+            "/_session/passkey_options" | "/_credentials/recovery_codes" | "/_credentials/passkey_options",
+        ) => {
+            vec![json!({}), json!({"step": "AAAA"})]
+        }
+        (_, path) if path == "/_session/totp" || path.starts_with("/_credentials") => vec![
+            json!({"name": "phone", "protocols": ["mail"], "begun": "AAAA", "code": "123456", "step": "AAAA"}),
+            json!({"name": "key", "challenge": "AAAA", "passkey": {"rawId": "AAAA", "type": "public-key"}}),
+            json!({"protocols": 5}),
+        ],
         (_, "/_console") => vec![json!({"command": "show who"})],
         (_, "/_replicate" | "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup") => {
             vec![json!({})]

@@ -34,7 +34,8 @@ pub(crate) use connect::connect;
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
 pub use people_arguments::{
-    GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand, PersonPasswordArguments,
+    AppPasswordCommand, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand,
+    PersonNameArguments, PersonPasswordArguments, TotpCommand,
 };
 pub use terminal::Terminal;
 

@@ -18,6 +18,22 @@ pub enum PersonCommand {
         #[command(flatten)]
         connection: ConnectionArguments,
     },
+    /// App passwords of a person: one for each program or device
+    AppPassword {
+        /// What to do.
+        #[command(subcommand)]
+        command: AppPasswordCommand,
+    },
+    /// A person's authenticator (two-step sign-in)
+    Totp {
+        /// What to do.
+        #[command(subcommand)]
+        command: TotpCommand,
+    },
+    /// Close a person's account, which ends their sessions
+    Disable(PersonNameArguments),
+    /// Open a person's account again
+    Enable(PersonNameArguments),
     /// Set a person's password, which ends their sessions
     #[command(after_help = PASSWORDS)]
     Password(PersonPasswordArguments),
@@ -67,6 +83,63 @@ pub struct PersonPasswordArguments {
     /// A file whose first line is the password; - is standard input
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// What to do with app passwords.
+#[derive(Clone, Debug, Subcommand)]
+pub enum AppPasswordCommand {
+    /// Make one; it is shown this once
+    Add {
+        /// The person, by short or full name
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// What it is for, such as "phone"
+        #[arg(value_name = "LABEL")]
+        label: String,
+        /// A protocol that it is for: http, submission, imap, pop3, managesieve, caldav, carddav, ldap; mail and calendars are
+        /// several. May be given several times [default: mail]
+        #[arg(long = "protocol", value_name = "PROTOCOL")]
+        protocols: Vec<String>,
+        /// The server, and the administrator.
+        #[command(flatten)]
+        connection: ConnectionArguments,
+    },
+    /// All of a person, and when they were last used
+    List(PersonNameArguments),
+    /// Revoke one
+    Remove {
+        /// The person, by short or full name
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Its id, which list shows
+        #[arg(value_name = "ID")]
+        id: String,
+        /// The server, and the administrator.
+        #[command(flatten)]
+        connection: ConnectionArguments,
+    },
+}
+
+/// What to do with an authenticator.
+#[derive(Clone, Debug, Subcommand)]
+pub enum TotpCommand {
+    /// Whether two-step sign-in is on, and how many recovery codes are left
+    Show(PersonNameArguments),
+    /// Take it away from somebody who has lost it; the person sets up another one
+    Remove(PersonNameArguments),
+    /// Require a second step; who has none sets one up at the next sign-in
+    Require(PersonNameArguments),
+}
+
+/// A person, and the server.
+#[derive(Clone, Debug, Args)]
+pub struct PersonNameArguments {
+    /// The person, by short or full name
+    #[arg(value_name = "NAME")]
+    pub name: String,
     /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,

@@ -125,3 +125,29 @@ pub(super) fn tracing_level(text: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// The address of a site without a path: encrypted, or of this machine.
+pub(super) fn site_or_empty(text: &str) -> Result<(), String> {
+    let local = ["http://localhost", "http://127.0.0.1"]
+        .iter()
+        .any(|start| text.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
+    let host = text.split_once("://").map_or("", |(_, host)| host);
+    let is_plain = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:".contains(&byte));
+    if text.is_empty() || ((local || text.starts_with("https://")) && !host.is_empty() && is_plain) {
+        return Ok(());
+    }
+    Err(format!("{text:?} is no address of a site: write it like \"https://mail.example.org\""))
+}
+
+/// A provider's address: encrypted, or of this machine.
+pub(super) fn issuer_or_empty(text: &str) -> Result<(), String> {
+    let is_local = ["http://localhost", "http://127.0.0.1"].iter().any(|start| {
+        text.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+    });
+    let is_plain =
+        text.len() <= 1024 && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"#?\"".contains(&byte));
+    if text.is_empty() || ((is_local || text.starts_with("https://")) && is_plain) {
+        return Ok(());
+    }
+    Err(format!("{text:?} is no provider's address: write it like \"https://id.example.org\""))
+}

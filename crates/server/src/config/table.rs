@@ -363,6 +363,38 @@ configuration! {
         max_age_administrators: Duration { min: SECOND, max: YEAR } = "24 h", File;
     }
 
+    /// Signing in at pages, with a second step where the account has one (docs/operate/people.md).
+    sign_in as SignInSettings {
+        /// The address at which people sign in, such as `https://mail.example.org`. Passkeys belong to its host: another one
+        /// loses them. Empty: passkeys are not offered.
+        url: Text { form: "the address of a site, or empty", check: checks::site_or_empty } = "", File;
+    }
+
+    /// Tokens of services (JWT), by which a program that has a key here says who somebody is and which roles they have, as
+    /// CouchDB's `jwt_keys` and `jwt_auth` mean it.
+    jwt_keys as JwtKeySettings {
+        /// A file of keys, a line each: `hmac:ID = BASE64`, `rsa:ID = PEM` or `ec:ID = PEM`; the id `_default` is for tokens that name
+        /// none. Empty: tokens let nobody in.
+        file: Text { form: "a path, or empty", check: checks::anything } = "", File;
+        /// Claims that a token must have, and, after `=`, what they must say. `exp`, `nbf` and `iat` are checked in any case.
+        required_claims: TextList { form: "a claim, or claim=value", check: checks::anything } = "exp", File;
+        /// Where a token says the roles: a claim, or a path of names with dots in between.
+        roles_claim: Text { form: "the name of a claim", check: checks::anything } = "_couchdb.roles", File;
+    }
+
+    /// A provider of OpenID Connect whose access tokens let people in (`Authorization: Bearer`), without a password on its way.
+    oidc as OidcSettings {
+        /// The provider, exactly as it calls itself, such as `https://id.example.org/realms/acme`. Empty: there is none.
+        issuer: Text { form: "the provider's address, or empty", check: checks::issuer_or_empty } = "", File;
+        /// What the provider calls this server (`aud`); a token must be for one of them.
+        audiences: TextList { form: "an audience", check: checks::anything } = "", File;
+        /// Which claim of a token names a person here: `email` where the provider has verified it, `preferred_username` where nobody
+        /// can choose another's, or `none`: only accounts that are linked.
+        name_claim: Choice { options: &["email", "preferred_username", "none"] } = "email", File;
+        /// Whether a token counts as two factors: `always`, where it says so (`amr` has `mfa`: `claimed`), or `never`.
+        second_factor: Choice { options: &["never", "claimed", "always"] } = "never", File;
+    }
+
     /// Mail.
     mail as MailSettings {
         /// Mailboxes (`mail.box`) that memos are put into on their way. More let more people send at once

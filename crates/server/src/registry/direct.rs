@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use scrinium_clock::Clock;
+use scrinium_credentials::{GateOptions, NewAppPassword, StoredCredentials};
 use scrinium_database::{Access, ChangesQuery, Database, DatabaseError, Edit, EditMode};
-use scrinium_directory::{DIRECTORY_DATABASE, Directory};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person};
 use scrinium_statistics::Registry as Statistics;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use super::{Entry, Registry};
 use crate::cli::Failure;
 use crate::config::Settings;
 use crate::guard::OwnDatabases;
+use crate::people::{credentials_shown, scope_of};
 use crate::storage::{Storage, StorageError};
 
 /// Who reads and writes people and groups while no server runs.
@@ -50,6 +52,13 @@ impl DirectRegistry {
         self.directory.databases().get(DIRECTORY_DATABASE)
     }
 
+    fn person(&self, name: &str) -> Result<Arc<Person>, Failure> {
+        match self.directory.find(name) {
+            Found::Person(person) => Ok(person),
+            _ => Err(Failure::Work(format!("{name:?} is nobody in the directory any more"))),
+        }
+    }
+
     fn read(&self, prefix: &str) -> Result<Vec<Entry>, DatabaseError> {
         let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
         let mut changes = self.database()?.changes(query, &COMMAND)?;
@@ -84,6 +93,40 @@ impl Registry for DirectRegistry {
         let written =
             self.database().and_then(|database| database.update_one(edit, EditMode::Interactive, &COMMAND));
         written.map(drop).map_err(Failure::work)
+    }
+
+    fn credentials(&self, name: &str) -> Result<Value, Failure> {
+        let person = self.person(name)?;
+        Ok(credentials_shown(&person, self.directory.databases().clock().now_ms()))
+    }
+
+    fn add_app_password(&self, name: &str, label: &str, protocols: &[String]) -> Result<Value, Failure> {
+        let person = self.person(name)?;
+        let now_ms = self.directory.databases().clock().now_ms();
+        let scope = scope_of(protocols).map_err(|error| Failure::Use(error.to_string()))?;
+        let new = NewAppPassword { name: label, scope, expires_ms: None };
+        let iterations = GateOptions::default().scram_iterations;
+        let made = person.credentials.prepare_app_password(new, iterations, now_ms);
+        let (made, text) = made.map_err(|error| Failure::Use(error.to_string()))?;
+        let put = move |stored: &mut StoredCredentials| Ok(stored.put_app_password(made.clone(), now_ms)?);
+        self.directory.change_credentials(&person.id, put).map_err(Failure::work)?;
+        Ok(serde_json::json!({"ok": true, "id": text.id(), "password": text.show()}))
+    }
+
+    fn remove_app_password(&self, name: &str, id: &str) -> Result<(), Failure> {
+        let person = self.person(name)?;
+        let (id, now_ms) = (id.to_owned(), self.directory.databases().clock().now_ms());
+        let revoke = move |stored: &mut StoredCredentials| Ok(stored.revoke_app_password(&id, now_ms)?);
+        self.directory.change_credentials(&person.id, revoke).map_err(Failure::work)
+    }
+
+    fn remove_totp(&self, name: &str) -> Result<(), Failure> {
+        let person = self.person(name)?;
+        let remove = |stored: &mut StoredCredentials| {
+            stored.remove_totp();
+            Ok(())
+        };
+        self.directory.change_credentials(&person.id, remove).map_err(Failure::work)
     }
 }
 

@@ -23,6 +23,18 @@ pub(crate) trait Registry {
 
     /// Writes one, as an administrator; a new one has no `_rev`.
     fn write(&self, entry: &Entry) -> Result<(), Failure>;
+
+    /// What a person has to come in by, as `GET /_credentials` shows it.
+    fn credentials(&self, name: &str) -> Result<Value, Failure>;
+
+    /// Makes an app password; gives its id and its text, which is shown this once.
+    fn add_app_password(&self, name: &str, label: &str, protocols: &[String]) -> Result<Value, Failure>;
+
+    /// Revokes an app password.
+    fn remove_app_password(&self, name: &str, id: &str) -> Result<(), Failure>;
+
+    /// Takes the authenticator away.
+    fn remove_totp(&self, name: &str) -> Result<(), Failure>;
 }
 
 /// The registry of the server that is meant: the one at the address that was named, else the one that runs on the data

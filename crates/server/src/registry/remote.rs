@@ -69,6 +69,27 @@ impl Registry for RemoteRegistry {
         let body = Value::Object(entry.clone()).to_string().into();
         self.ask(Method::PUT, &format!("/directory/{}", escape(id)), Some(body)).map(drop)
     }
+
+    fn credentials(&self, name: &str) -> Result<Value, Failure> {
+        let answer = self.ask(Method::GET, &format!("/_credentials?person={}", escape(name)), None)?;
+        serde_json::from_slice(&answer).map_err(Failure::work)
+    }
+
+    fn add_app_password(&self, name: &str, label: &str, protocols: &[String]) -> Result<Value, Failure> {
+        let path = format!("/_credentials/app_passwords?person={}", escape(name));
+        let body = serde_json::json!({"name": label, "protocols": protocols}).to_string();
+        let answer = self.ask(Method::POST, &path, Some(body.into()))?;
+        serde_json::from_slice(&answer).map_err(Failure::work)
+    }
+
+    fn remove_app_password(&self, name: &str, id: &str) -> Result<(), Failure> {
+        let path = format!("/_credentials/app_passwords/{}?person={}", escape(id), escape(name));
+        self.ask(Method::DELETE, &path, None).map(drop)
+    }
+
+    fn remove_totp(&self, name: &str) -> Result<(), Failure> {
+        self.ask(Method::DELETE, &format!("/_credentials/totp?person={}", escape(name)), None).map(drop)
+    }
 }
 
 /// What a server says is wrong, with who is not allowed.

@@ -43,6 +43,7 @@ mod operate;
 #[cfg(feature = "lab")]
 mod operation_log;
 mod output;
+mod people;
 #[cfg(feature = "lab")]
 mod plan;
 mod private_files;
