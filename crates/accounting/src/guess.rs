@@ -10,6 +10,7 @@
 //! Credentials that were good a moment ago are recalled from memory, which would let somebody guess at the speed
 //! of memory: so a pair may be asked for only so often without success, and then goes the slow way.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -184,6 +185,13 @@ impl Accounts {
         }
     }
 
+    /// An attempt of which all networks together have as many as one: for a proof that nobody can try but who knows another secret of the
+    /// person, so that no stranger can lock anybody out by it.
+    #[must_use]
+    pub fn guess_from_anywhere(&self, name: &str) -> Guess {
+        self.guess(name, self.network(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
+    }
+
     /// How many attempts failed, were refused and delayed since the start.
     #[must_use]
     pub fn guess_figures(&self) -> GuessFigures {
@@ -292,10 +300,17 @@ impl Guess {
     /// password again and again counts once for its network. True if this locks the name and the network.
     pub fn failed(&self, attempt: u64) -> bool {
         self.missed(attempt);
+        self.counted(1)
+    }
+
+    /// As [`Self::failed`], for an attempt that was counted for its network already; it takes `times` as many failures to lock.
+    #[must_use]
+    pub fn counted(&self, times: u32) -> bool {
         let guesses = self.guesses();
         let now_ms = guesses.now_ms();
         let window_ms = milliseconds(guesses.options.lock_for);
-        let lock_after = usize::try_from(guesses.options.lock_after).unwrap_or(usize::MAX);
+        let lock_after = guesses.options.lock_after.saturating_mul(times);
+        let lock_after = usize::try_from(lock_after).unwrap_or(usize::MAX).min(FAILURES_MOST);
         guesses.pairs.change(self.pair, now_ms, |pair| {
             pair.failures_ms.retain(|at_ms| now_ms.saturating_sub(*at_ms) < window_ms);
             pair.failures_ms.push(now_ms);
@@ -318,6 +333,12 @@ impl Guess {
             failures.at_ms = now_ms;
             failures.away_until_ms = now_ms.saturating_add(milliseconds(retry_after));
         });
+    }
+
+    /// Whether this name has logged in from this network before.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.standing() == Standing::Known
     }
 
     /// Whether others from the same network have failed lately, or did not wait when they were asked to.

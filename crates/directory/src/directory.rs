@@ -176,11 +176,10 @@ impl Directory {
         match (stored, outcome) {
             (Some(Ok(())), Some(Ok(given))) => {
                 let followed = self.followed.lock();
-                // Read again, as another change may have been stored meanwhile.
-                if followed.database.number() == database.number()
-                    && let Some(credentials) = credentials_of(&database, id)?
-                {
-                    self.index.set_credentials(id, credentials?);
+                // Read again, as another change may have been stored meanwhile. Who has nothing any more has no record.
+                if followed.database.number() == database.number() {
+                    let credentials = credentials_of(&database, id)?.transpose()?;
+                    self.index.set_credentials(id, credentials.unwrap_or_default());
                 }
                 Ok(given)
             }

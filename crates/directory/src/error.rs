@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use scrinium_credentials::passkey::PasskeyError;
 use scrinium_credentials::{
-    Answer, AppPasswordError, ChangeError, NextStep, PasswordError, Protocol, RandomError, StoredError,
+    Answer, AppPasswordError, ChangeError, MOST_LINKS, NextStep, PasswordError, Protocol, RandomError,
+    StoredError,
 };
 use scrinium_database::DatabaseError;
 use thiserror::Error;
@@ -113,6 +114,11 @@ pub enum CredentialError {
     /// Nothing of this name is there.
     #[error("there is no such {0}")]
     Unknown(&'static str),
+    /// A person has as many linked accounts as may be, or the account's name is too long.
+    #[error(
+        "at most {MOST_LINKS} accounts of providers are linked to a person, each with a name of at most 255 bytes"
+    )]
+    TooManyLinks,
     /// As [`AppPasswordError`].
     #[error(transparent)]
     AppPassword(#[from] AppPasswordError),

@@ -33,6 +33,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Last uses that may be on their way to the disk at once. One that finds no place is noted the next time.
 const NOTED_AT_ONCE: usize = 8;
 
+/// Wrong codes of all networks together that keep codes out, as a multiple of those of one.
+const CODES_OF_ALL_NETWORKS: u32 = 5;
+
 /// By what, and from where, somebody comes.
 #[derive(Clone, Copy, Debug)]
 pub struct Approach {
@@ -396,11 +399,17 @@ impl Logins {
         }
         // What nobody comes upon by trying neither waits nor is locked: else a stranger could keep somebody's phone out.
         let _claim = if is_guessable { Some(self.turn(&guess, network).await?) } else { None };
+        let second = self.second_step(claim, &guess)?;
         let person = self.credentials.person(claim.name);
         let decision = self.credentials.decide(person.as_deref(), claim, approach, None);
         let admission = match decision {
             Decision::Admitted(admission) => admission,
-            other => return Err(self.refused(other, claim, approach, &guess)),
+            other => {
+                let refusal = self.refused(other, claim, approach, &guess);
+                let locks =
+                    second.is_some_and(|second| refusal.is_guess && second.counted(CODES_OF_ALL_NETWORKS));
+                return Err(Refusal { locks: locks || refusal.locks, ..refusal });
+            }
         };
         let Some(person) = person else { return Err(Refusal::of(LoginError::Refused)) };
         if !self.keep(&person, &admission).await {
@@ -414,13 +423,26 @@ impl Logins {
         Ok(Login::of(person, admission))
     }
 
+    /// Codes are tried by who knows the password, from however many networks: so they are counted for the person. Who has logged in
+    /// from the same network before is not kept out by others.
+    fn second_step(&self, claim: &Claim<'_>, guess: &Guess) -> Result<Option<Guess>, Refusal> {
+        if !matches!(claim.proof, Proof::Code { .. }) {
+            return Ok(None);
+        }
+        let name = format!("second step of {}", self.credentials.key_of(claim.name));
+        let second = self.accounts.guess_from_anywhere(&name);
+        match second.locked_for().filter(|_| !guess.is_known()) {
+            Some(retry_after) => Err(Refusal::of(LoginError::Locked { retry_after })),
+            None => Ok(Some(second)),
+        }
+    }
+
     /// What is refused no matter who comes: a proof that the protocol does not take, or that others could listen to.
     fn not_taken(&self, claim: &Claim<'_>, approach: &Approach) -> Option<Refusal> {
         match self.credentials.decide(None, claim, approach, None) {
             Decision::Refused(refusal) if !refusal.answer.is_guess() => Some(Refusal {
-                error: error_of(refusal.answer, approach.protocol),
-                locks: false,
                 reason: Some(refusal.reason),
+                ..Refusal::of(error_of(refusal.answer, approach.protocol))
             }),
             _ => None,
         }
@@ -560,9 +582,10 @@ fn conclude(decision: Decision, protocol: Protocol, failed: impl FnOnce() -> boo
         Decision::Next(next) => Refusal::of(LoginError::SecondStep(next)),
         Decision::Admitted(_) => Refusal::of(LoginError::Refused),
         Decision::Refused(refusal) => {
-            let locks = refusal.answer.is_guess() && failed();
+            let is_guess = refusal.answer.is_guess();
+            let locks = is_guess && failed();
             let error = error_of(refusal.answer, protocol);
-            Refusal { error, locks, reason: Some(refusal.reason) }
+            Refusal { error, is_guess, locks, reason: Some(refusal.reason) }
         }
     }
 }
@@ -592,6 +615,8 @@ fn register(statistics: &Registry, accounts: &Accounts, hashing: &Arc<HashingThr
 
 struct Refusal {
     error: LoginError,
+    /// Whether the proof may have been a guess, and a wrong one.
+    is_guess: bool,
     /// Whether it locks the name for the network.
     locks: bool,
     /// What the record may say.
@@ -600,7 +625,7 @@ struct Refusal {
 
 impl Refusal {
     const fn of(error: LoginError) -> Self {
-        Self { error, locks: false, reason: None }
+        Self { error, is_guess: false, locks: false, reason: None }
     }
 
     const fn busy(retry_after: Duration) -> Self {

@@ -58,6 +58,12 @@ pub enum LoginRefusal {
     /// The proof is right and not enough, or cannot be used here; a sentence for the person says why.
     #[error("{0}")]
     Denied(String),
+    /// The provider that would know does not answer, or too many are asking it.
+    #[error("The provider of sign-ins does not answer; try again in a minute.")]
+    Away {
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// Too many log-ins are being checked.
     #[error("Too many logins are being checked; try again in a moment.")]
     Busy {
@@ -102,6 +108,31 @@ pub enum SignIn<'a> {
         response: &'a [u8],
     },
 }
+
+/// A sign-in at a provider that begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderSignIn {
+    /// Where the browser is sent.
+    pub url: String,
+    /// What it shows again when it comes back. It is sealed.
+    pub sealed: String,
+}
+
+/// Somebody who comes back from a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderReturn {
+    /// Who it is.
+    pub identity: Identity,
+    /// Where they wanted to go: a path of this server.
+    pub next: String,
+}
+
+/// A sign-in at a provider that is being begun.
+pub type ProviderBeginning<'a> =
+    Pin<Box<dyn Future<Output = Result<ProviderSignIn, LoginRefusal>> + Send + 'a>>;
+
+/// A sign-in at a provider that is being ended.
+pub type ProviderEnding<'a> = Pin<Box<dyn Future<Output = Result<ProviderReturn, LoginRefusal>> + Send + 'a>>;
 
 /// Whose credentials it is about, and who asks.
 #[derive(Clone, Copy)]
@@ -168,6 +199,16 @@ pub enum CredentialRequest {
         /// What the browser gave, as JSON.
         response: String,
     },
+    /// Let an account at the provider be the person's.
+    LinkAccount {
+        /// What the provider calls it for ever (`sub`).
+        subject: String,
+    },
+    /// Let it be nobody's any more.
+    UnlinkAccount {
+        /// As above.
+        subject: String,
+    },
     /// Take a passkey away.
     RemovePasskey {
         /// Its id, in base64url.
@@ -179,7 +220,13 @@ impl CredentialRequest {
     /// Whether it lets nobody in who could not come in before.
     #[must_use]
     pub const fn is_harmless(&self) -> bool {
-        matches!(self, Self::List | Self::RenameAppPassword { .. } | Self::RevokeAppPassword { .. })
+        matches!(
+            self,
+            Self::List
+                | Self::RenameAppPassword { .. }
+                | Self::RevokeAppPassword { .. }
+                | Self::UnlinkAccount { .. }
+        )
     }
 
     /// The word that the record holds of a change.
@@ -193,6 +240,8 @@ impl CredentialRequest {
             Self::RenewRecoveryCodes => Some("recovery codes renewed"),
             Self::AddPasskey { .. } => Some("passkey added"),
             Self::RemovePasskey { .. } => Some("passkey removed"),
+            Self::LinkAccount { .. } => Some("provider's account linked"),
+            Self::UnlinkAccount { .. } => Some("provider's account unlinked"),
         }
     }
 }
@@ -283,6 +332,16 @@ pub trait Authenticator: Send + Sync + 'static {
         Err(LoginRefusal::Denied("Passkeys are not offered here.".to_owned()))
     }
 
+    /// Begins a sign-in at the provider; `next` is where the person wants to go then.
+    fn begin_at_provider<'a>(&'a self, _next: &'a str) -> ProviderBeginning<'a> {
+        Box::pin(std::future::ready(Err(no_provider())))
+    }
+
+    /// Ends a sign-in at the provider: what the browser has kept ([`ProviderSignIn::sealed`]), and the query with which it comes back.
+    fn end_at_provider<'a>(&'a self, _sealed: &'a str, _query: &'a str, _from: IpAddr) -> ProviderEnding<'a> {
+        Box::pin(std::future::ready(Err(no_provider())))
+    }
+
     /// Shows or changes somebody's credentials.
     fn credentials<'a>(
         &'a self,
@@ -343,6 +402,10 @@ pub trait Authenticator: Send + Sync + 'static {
     fn changes(&self) -> u64 {
         0
     }
+}
+
+fn no_provider() -> LoginRefusal {
+    LoginRefusal::Denied("Signing in with a provider is not offered here.".to_owned())
 }
 
 /// What the console answers to a command.

@@ -1,12 +1,13 @@
 //! What people do with their own credentials: app passwords, an authenticator, passkeys. Administrators may do it for others, with
 //! `?person=`.
 
+use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::audit::AuditAction;
 use crate::authority::{CredentialRequest, CredentialsOf};
-use crate::body::{RequestBody, parse_json};
+use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
@@ -105,6 +106,17 @@ pub(crate) async fn remove_passkey(context: &Context) -> Result<Response<Body>> 
     answer(context, None, CredentialRequest::RemovePasskey { id: id(context)? }).await
 }
 
+/// `PUT /_credentials/links/{id}`: an account at the provider is the person's. Only an administrator says so.
+pub(crate) async fn link_account(context: &Context) -> Result<Response<Body>> {
+    context.require_json()?;
+    answer(context, None, CredentialRequest::LinkAccount { subject: id(context)? }).await
+}
+
+/// `DELETE /_credentials/links/{id}`.
+pub(crate) async fn unlink_account(context: &Context) -> Result<Response<Body>> {
+    answer(context, None, CredentialRequest::UnlinkAccount { subject: id(context)? }).await
+}
+
 /// `POST /_session/passkey_options`: what the browser asks an authenticator for, to sign in with it alone or after a first step.
 pub(crate) async fn passkey_options(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let step = optional(&members(context, body).await?, "step")?;
@@ -132,6 +144,8 @@ async fn answer(context: &Context, step: Option<&str>, request: CredentialReques
         context.audit(AuditAction::CredentialsChanged, &done.person_id, Some(&details));
     }
     let mut response = response::json_value(StatusCode::OK, &done.shown);
+    // What is shown once is kept by no browser.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Some(identity) = &done.session {
         let session = context.state.authenticator.open_session(identity);
         session::insert_cookie(response.headers_mut(), context, &session);
@@ -146,14 +160,7 @@ fn id(context: &Context) -> Result<String> {
 /// The members of a body; one that is empty has none. It must be declared as JSON, which a form of another site cannot do.
 async fn members(context: &Context, body: &mut RequestBody) -> Result<Map<String, Value>> {
     context.require_json()?;
-    let bytes = body.collect().await?;
-    if bytes.is_empty() {
-        return Ok(Map::new());
-    }
-    match parse_json(&bytes)? {
-        Value::Object(members) => Ok(members),
-        _ => Err(HttpError::not_object()),
-    }
+    body.object_or_nothing().await
 }
 
 fn optional(members: &Map<String, Value>, name: &str) -> Result<Option<String>> {

@@ -284,6 +284,9 @@ impl From<LoginRefusal> for HttpError {
             LoginRefusal::Wrong | LoginRefusal::SecondStep(_) => Self::unauthorized(reason),
             LoginRefusal::Locked { .. } | LoginRefusal::Denied(_) => Self::forbidden(reason),
             LoginRefusal::Busy { retry_after } => Self::too_many(reason, retry_after),
+            LoginRefusal::Away { retry_after } => {
+                Self::unavailable(reason).with_retry_after(retry_after.as_secs())
+            }
         }
     }
 }

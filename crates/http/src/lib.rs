@@ -35,8 +35,8 @@ mod connection;
 mod context;
 mod copy;
 mod cors;
-mod database_updates;
 mod credentials;
+mod database_updates;
 mod databases;
 mod delivery;
 mod design;
@@ -65,6 +65,7 @@ mod passwords;
 mod patience;
 mod port;
 mod port_options;
+mod provider_sign_in;
 mod query;
 mod range;
 mod related;
@@ -93,8 +94,8 @@ mod write;
 pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
     Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,
-    CredentialWork, CredentialsOf, Hashing, Identity, LoginRefusal, PersonChange, SecondStep, Session,
-    SessionToken, SignIn, Verification,
+    CredentialWork, CredentialsOf, Hashing, Identity, LoginRefusal, PersonChange, ProviderBeginning,
+    ProviderEnding, ProviderReturn, ProviderSignIn, SecondStep, Session, SessionToken, SignIn, Verification,
 };
 pub use error::HttpError;
 pub use observer::{Observer, Operated, Used};

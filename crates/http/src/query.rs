@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use scrinium_database::{Freshness, ReadOptions, RowQuery};
 use serde_json::{Map, Value};
 
-use crate::encoding::decode;
+use crate::encoding::{decode, push_segment};
 use crate::error::{HttpError, Result};
 use crate::response::READ_AT_ONCE_BYTES;
 
@@ -41,6 +41,20 @@ impl Query {
     /// Whether `name=true` stands there; CouchDB takes every other value for no.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some("true")
+    }
+
+    /// The parameters as a query again.
+    pub(crate) fn encoded(&self) -> String {
+        let mut text = String::new();
+        for (name, value) in &self.0 {
+            if !text.is_empty() {
+                text.push('&');
+            }
+            push_segment(&mut text, name);
+            text.push('=');
+            push_segment(&mut text, value);
+        }
+        text
     }
 
     /// All parameters in their order.

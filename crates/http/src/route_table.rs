@@ -9,7 +9,9 @@ use crate::operations::Operation;
 use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, Route};
 use crate::view::{self, Listing};
 use crate::{
-    access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials, database_updates, databases, design, document, find, folder, handler, indexes, openapi, server_pages, session, settings, transaction, unread, web_pages, write,
+    access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
+    database_updates, databases, design, document, find, folder, handler, indexes, openapi, provider_sign_in,
+    server_pages, session, settings, transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -197,6 +199,16 @@ static ROUTES: &[Route] = &[
         })],
     },
     Route {
+        path: "/_session/provider",
+        methods: &[get(Operation::Other, ANONYMOUS, &["next"], |c, _| Box::pin(provider_sign_in::begin(c)))],
+    },
+    Route {
+        path: "/_session/provider/callback",
+        methods: &[get(Operation::Other, ANONYMOUS, &["code", "state", "iss", "error"], |c, _| {
+            Box::pin(provider_sign_in::end(c))
+        })],
+    },
+    Route {
         path: "/_session/totp",
         methods: &[
             act("POST", Operation::Other, ANONYMOUS, LINE, NONE, |c, b| {
@@ -265,6 +277,17 @@ static ROUTES: &[Route] = &[
         methods: &[act("DELETE", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
             Box::pin(credentials::remove_passkey(c))
         })],
+    },
+    Route {
+        path: "/_credentials/links/{id}",
+        methods: &[
+            act("PUT", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+                Box::pin(credentials::link_account(c))
+            }),
+            act("DELETE", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+                Box::pin(credentials::unlink_account(c))
+            }),
+        ],
     },
     Route {
         path: "/_all_dbs",

@@ -100,7 +100,7 @@ pub(crate) fn is_session_cookie(name: &str) -> bool {
     [HOST_COOKIE_NAME, COOKIE_NAME].contains(&name)
 }
 
-fn cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
+pub(crate) fn cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
     headers
         .get_all(COOKIE)
         .iter()
@@ -190,7 +190,7 @@ pub(crate) async fn open(context: &Context, body: &mut RequestBody) -> Result<Re
 }
 
 /// The first step was right: the client hears what comes next, and gets nothing else.
-fn ask_for(step: &SecondStep) -> Response<Body> {
+pub(crate) fn ask_for(step: &SecondStep) -> Response<Body> {
     let text = json!({
         "error": "second_step_required",
         "reason": LoginRefusal::SecondStep(step.clone()).to_string(),

@@ -103,6 +103,8 @@ pub struct ConsoleClient {
     credentials: Option<Credentials>,
     tls: Option<Arc<ClientConfig>>,
     answer_bytes_max: usize,
+    /// What `Authorization` says instead of the credentials.
+    authorization: Option<String>,
 }
 
 /// The address of the server that these settings describe, as seen from its own machine.
@@ -155,12 +157,18 @@ impl ConsoleClient {
             credentials: None,
             tls,
             answer_bytes_max: ANSWER_LIMIT_BYTES,
+            authorization: None,
         })
     }
 
     /// One that takes no longer answers.
     pub(crate) fn with_answers_of(self, answer_bytes_max: usize) -> Self {
         Self { answer_bytes_max, ..self }
+    }
+
+    /// One that says who asks in a header as it is.
+    pub(crate) fn with_authorization(self, authorization: Option<String>) -> Self {
+        Self { authorization, ..self }
     }
 
     /// A client of the server that these settings describe, with the administrator's credentials that lie next to them or in
@@ -270,6 +278,9 @@ impl ConsoleClient {
         if let Some(Credentials { name, password }) = &self.credentials {
             let basic = STANDARD.encode(format!("{name}:{password}"));
             request = request.header(AUTHORIZATION, format!("Basic {basic}"));
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.body(body).map_err(|error| error.to_string())?;
         let (head, body) = sender.send_request(request).await.map_err(told)?.into_parts();

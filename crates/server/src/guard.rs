@@ -10,6 +10,7 @@ use scrinium_mail::{Resolver, check_mailable, field, format_address};
 use serde_json::{Map, Value};
 
 use crate::config::{RunningConfiguration, Settings};
+use crate::people::may_set_password;
 
 /// Keeps passwords and names of the directory, and out of a mail.box what cannot be delivered or is not its sender's.
 pub(crate) struct OwnDatabases {
@@ -39,6 +40,7 @@ impl Guard for OwnDatabases {
             if let Some(password) = submission.document.get("password").and_then(Value::as_str) {
                 self.check_length(password)?;
             }
+            check_proof(&submission, &directory)?;
             return directory.check(&submission);
         }
         let mut document = submission.document;
@@ -60,10 +62,23 @@ impl Guard for OwnDatabases {
         if submission.database.name() != DIRECTORY_DATABASE {
             return Ok(None);
         }
-        let password = self.directory()?.password_to_hash(submission)?;
+        let directory = self.directory()?;
+        let password = directory.password_to_hash(submission)?;
+        check_proof(submission, &directory)?;
         password.as_deref().map_or(Ok(()), |password| self.check_length(password))?;
         Ok(password)
     }
+}
+
+/// Refuses to set a password for who has not shown just now that it is them: a cookie that was taken, or a program's app
+/// password, is not to become the whole account.
+fn check_proof(submission: &Submission<'_>, directory: &Directory) -> Result<(), DatabaseError> {
+    let document = &submission.document;
+    let sets_one = ["password", "PasswordHash"].iter().any(|field| document.contains_key(*field));
+    let Some(identity) = submission.access.identity().filter(|_| sets_one) else { return Ok(()) };
+    let id = document.get("_id").and_then(Value::as_str).unwrap_or_default();
+    let now_s = directory.databases().clock().now_s();
+    may_set_password(identity, id, now_s).map_err(|reason| forbidden(reason.to_owned()))
 }
 
 impl OwnDatabases {

@@ -26,7 +26,8 @@ use scrinium_directory::{
 };
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, CredentialRequest, CredentialWork, CredentialsOf, Hashing,
-    Identity, LoginRefusal, PersonChange, SecondStep, Session, SessionToken, SignIn, Verification,
+    Identity, LoginRefusal, PersonChange, ProviderBeginning, ProviderEnding, SecondStep, Session,
+    SessionToken, SignIn, Verification,
 };
 use scrinium_statistics::Registry;
 use serde_json::json;
@@ -78,6 +79,8 @@ struct Grant {
     standing: [u8; 32],
     /// With what they came in.
     by: SessionOrigin,
+    /// By what: a session that began at a page goes on as one.
+    protocol: Protocol,
     /// Whether it was a token.
     is_token: bool,
     /// When that ends.
@@ -98,6 +101,11 @@ fn session_proof(person_id: &str, by: &SessionOrigin) -> SessionProof {
         has_second_factor: by.has_second_factor,
         app_password: by.app_password.clone(),
     }
+}
+
+/// A session of a program goes on by the protocol of its app password, any other one began at a page.
+const fn protocol_of(by: &SessionOrigin) -> Protocol {
+    if by.app_password.is_some() { Protocol::Http } else { Protocol::Browser }
 }
 
 struct GrantedSession {
@@ -156,13 +164,14 @@ impl People {
 
     /// The person's identity, with the groups of the directory that they are in at the moment; `session` is what it rests
     /// on, if not on a proof that came with the request.
-    fn identity(&self, login: &Login, session: Option<GrantedSession>) -> Identity {
-        self.identity_until(login, session, None)
+    fn identity(&self, login: &Login, protocol: Protocol, session: Option<GrantedSession>) -> Identity {
+        self.identity_until(login, protocol, session, None)
     }
 
     fn identity_until(
         &self,
         login: &Login,
+        protocol: Protocol,
         session: Option<GrantedSession>,
         ends_s: Option<u64>,
     ) -> Identity {
@@ -173,6 +182,7 @@ impl People {
             person_id: person.id.clone(),
             standing: person.standing(),
             by,
+            protocol,
             is_token,
             ends_s,
             session,
@@ -209,11 +219,13 @@ impl People {
     }
 
     async fn signed_in(&self, shown: SignIn<'_>, from: IpAddr) -> Result<Identity, LoginRefusal> {
+        let mut protocol = Protocol::Browser;
         let login = match shown {
             SignIn::Password { name, password } => {
                 // A program that begins a session with its app password has what that is for.
-                let is_program = AppPasswordText::parse(password).is_some();
-                let protocol = if is_program { Protocol::Http } else { Protocol::Browser };
+                if AppPasswordText::parse(password).is_some() {
+                    protocol = Protocol::Http;
+                }
                 let approach = Approach::protected(protocol, from);
                 match self.logins.recall(name, password, &approach) {
                     Some(login) => Ok(login),
@@ -227,11 +239,12 @@ impl People {
                 self.logins.prove(&person.short_name, None, proof, &approach).await
             }
             SignIn::Passkey { step, challenge, response } => {
-                return Ok(self.identity(&self.with_passkey(step, (challenge, response), from).await?, None));
+                let login = self.with_passkey(step, (challenge, response), from).await?;
+                return Ok(self.identity(&login, protocol, None));
             }
         };
         let login = login.map_err(|error| self.refusal(error))?;
-        Ok(self.identity(&login, None))
+        Ok(self.identity(&login, protocol, None))
     }
 
     fn ungranted(&self, person: &Person) -> Identity {
@@ -275,13 +288,13 @@ impl People {
 impl Authenticator for People {
     fn recall(&self, name: &str, password: &str, from: IpAddr) -> Option<Identity> {
         let login = self.logins.recall(name, password, &Approach::protected(Protocol::Http, from))?;
-        Some(self.identity(&login, None))
+        Some(self.identity(&login, Protocol::Http, None))
     }
 
     fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a> {
         Box::pin(async move {
             match self.logins.verify(name, password, &Approach::protected(Protocol::Http, from)).await {
-                Ok(login) => Ok(self.identity(&login, None)),
+                Ok(login) => Ok(self.identity(&login, Protocol::Http, None)),
                 Err(error) => Err(self.refusal(error)),
             }
         })
@@ -304,11 +317,19 @@ impl Authenticator for People {
     }
 
     fn takes_tokens(&self) -> bool {
-        self.services.are_known() || self.provider.is_some()
+        self.services.are_known() || self.provider.as_ref().is_some_and(OidcProvider::takes_tokens)
     }
 
     fn bearer<'a>(&'a self, token: &'a str, from: IpAddr) -> Verification<'a> {
         Box::pin(self.by_bearer(token, from))
+    }
+
+    fn begin_at_provider<'a>(&'a self, next: &'a str) -> ProviderBeginning<'a> {
+        Box::pin(self.sent_to_provider(next))
+    }
+
+    fn end_at_provider<'a>(&'a self, sealed: &'a str, query: &'a str, from: IpAddr) -> ProviderEnding<'a> {
+        Box::pin(self.back_from_provider(sealed, query, from))
     }
 
     fn passkey_request(&self, step: Option<&str>) -> Result<serde_json::Value, LoginRefusal> {
@@ -345,7 +366,8 @@ impl Authenticator for People {
             self.revoke_copied(&person, session, from);
             return None;
         }
-        let approach = Approach::protected(Protocol::Http, from);
+        let protocol = protocol_of(&session.by);
+        let approach = Approach::protected(protocol, from);
         let proof = session_proof(&person.id, &session.by);
         let login = self.logins.session(&person, &proof, &approach).ok()?;
         let renewed = session.renew.then(|| SessionToken {
@@ -354,7 +376,7 @@ impl Authenticator for People {
         });
         let scrinium_directory::Session { name, begun_s, ends_s, .. } = session;
         Some(Session {
-            identity: self.identity(&login, Some(GrantedSession { name, begun_s, ends_s })),
+            identity: self.identity(&login, protocol, Some(GrantedSession { name, begun_s, ends_s })),
             renewed,
         })
     }
@@ -372,7 +394,7 @@ impl Authenticator for People {
         }
         let Some(grant) = identity.grant::<Grant>() else { return true };
         let is_same = |person: Arc<Person>| {
-            let approach = Approach::protected(Protocol::Http, std::net::Ipv4Addr::LOCALHOST.into());
+            let approach = Approach::protected(grant.protocol, std::net::Ipv4Addr::LOCALHOST.into());
             person.standing() == grant.standing
                 && self.ungranted(&person).roles() == identity.roles()
                 && self.logins.session(&person, &grant.proof(), &approach).is_ok()
@@ -415,6 +437,38 @@ impl Authenticator for People {
 
     fn changes(&self) -> u64 {
         self.directory.changes().wrapping_add(self.revocations.changes() << 48)
+    }
+}
+
+/// How long after a session began it may change what lets its person in.
+const FRESH_S: u64 = 10 * 60;
+
+impl Grant {
+    /// Whether somebody has just shown that it is them: by a session that began a moment ago, or in the request itself.
+    fn is_fresh(&self, now_s: u64) -> bool {
+        self.session.as_ref().is_none_or(|session| now_s.saturating_sub(session.begun_s) < FRESH_S)
+    }
+
+    /// Whether it is a program's, which manages nothing of its person's credentials.
+    const fn is_of_program(&self) -> bool {
+        self.by.app_password.is_some() || self.is_token
+    }
+}
+
+/// Whether somebody may set the password of the person with this id, as far as it depends on what they have shown.
+pub(crate) fn may_set_password(identity: &Identity, id: &str, now_s: u64) -> Result<(), &'static str> {
+    const OF_PROGRAM: &str = "An app password or a token does not set its person's password: sign in.";
+    if identity.grant::<TokenGrant>().is_some_and(|grant| grant.is_of(id)) {
+        return Err(OF_PROGRAM);
+    }
+    let Some(grant) = identity.grant::<Grant>() else { return Ok(()) };
+    if grant.is_of_program() && grant.person_id == id {
+        return Err(OF_PROGRAM);
+    }
+    if grant.is_fresh(now_s) {
+        Ok(())
+    } else {
+        Err("For another password, sign in again: your session began too long ago.")
     }
 }
 
@@ -508,4 +562,47 @@ fn secret(path: &Path) -> io::Result<Vec<u8>> {
     let secret: [u8; SECRET_BYTES] = rand::random();
     files::write_private(path, &secret)?;
     Ok(secret.to_vec())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::sync::Arc;
+
+    use scrinium_credentials::Protocol;
+    use scrinium_directory::{SessionName, SessionOrigin};
+    use scrinium_http::Identity;
+
+    use super::{FRESH_S, Grant, GrantedSession, may_set_password};
+
+    fn who(app_password: Option<&str>, begun_s: Option<u64>) -> Identity {
+        let grant = Grant {
+            person_id: "person:ada".to_owned(),
+            standing: [0; 32],
+            by: SessionOrigin { has_second_factor: false, app_password: app_password.map(str::to_owned) },
+            protocol: Protocol::Browser,
+            is_token: false,
+            ends_s: None,
+            session: begun_s.map(|begun_s| GrantedSession {
+                name: SessionName::default(),
+                begun_s,
+                ends_s: u64::MAX,
+            }),
+        };
+        Identity::new("ada", Vec::new()).with_grant(Arc::new(grant))
+    }
+
+    #[test]
+    fn a_cookie_that_was_taken_sets_no_password_once_its_session_is_old() {
+        let begun_s = 1_790_000_000;
+        let may =
+            |who: &Identity, id: &str, later_s: u64| may_set_password(who, id, begun_s + later_s).is_ok();
+        let session = who(None, Some(begun_s));
+        assert!(may(&session, "person:ada", FRESH_S - 1) && !may(&session, "person:ada", FRESH_S));
+        assert!(!may(&session, "person:bob", FRESH_S), "nor an administrator's somebody else's");
+        assert!(may(&who(None, None), "person:ada", FRESH_S), "the password itself came with the request");
+        let program = who(Some("k3f9"), None);
+        assert!(!may(&program, "person:ada", 0) && may(&program, "person:bob", 0));
+        assert!(may(&Identity::new("ada", Vec::new()), "person:ada", FRESH_S));
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{
     AppPasswordCommand, Failure, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand,
-    PersonNameArguments, PersonPasswordArguments, Terminal, TotpCommand,
+    PersonLinkArguments, PersonNameArguments, PersonPasswordArguments, Terminal, TotpCommand,
 };
 use crate::config::Settings;
 use crate::credentials::ask_password;
@@ -31,6 +31,8 @@ pub(crate) fn person(
         PersonCommand::Password(asked) => set_password(settings, asked, terminal),
         PersonCommand::AppPassword { command } => app_password(settings, command, terminal),
         PersonCommand::Totp { command } => totp(settings, command, terminal),
+        PersonCommand::Link(asked) => link(settings, asked, true, terminal),
+        PersonCommand::Unlink(asked) => link(settings, asked, false, terminal),
         PersonCommand::Disable(asked) => {
             set_field(settings, asked, ("Disabled", json!(true)), "is disabled", terminal)
         }
@@ -211,6 +213,22 @@ fn totp(settings: &Settings, command: &TotpCommand, terminal: &Terminal) -> Resu
         format!("{name} has no authenticator\n")
     };
     terminal.data(&text, &json!({"person": name, "totp": is_on, "recovery_codes_left": left}))
+}
+
+/// Links an account at the provider with a person, or takes the link away.
+fn link(
+    settings: &Settings,
+    asked: &PersonLinkArguments,
+    is_link: bool,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let person = registry::person_called(&registry::names(registry.as_ref())?, &asked.name)?;
+    let (name, subject) = (&person.short_name, &asked.subject);
+    registry.link(name, subject, is_link)?;
+    let done = if is_link { "signs in with" } else { "does not sign in any more with" };
+    let text = format!("{name} {done} the provider's account {subject}\n");
+    terminal.data(&text, &json!({"person": name, "subject": subject, "linked": is_link}))
 }
 
 /// The document of this id.

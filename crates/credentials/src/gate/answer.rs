@@ -1,9 +1,11 @@
 //! What is answered: to the client, and to the log.
 
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::Protocol;
-use crate::stored::Change;
+use crate::secret::SecretBytes;
+use crate::stored::{Change, StoredCredentials};
 
 /// By what somebody comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -71,6 +73,8 @@ pub struct NextStep {
     pub(super) person_id: String,
     pub(super) method: Method,
     pub(super) shown_ms: u64,
+    /// What the person's sessions were bound to: with another password or another second factor it is void.
+    pub(super) mark: SecretBytes,
     #[serde(skip)]
     pub(super) by: Vec<SecondStep>,
 }
@@ -82,10 +86,11 @@ impl NextStep {
         &self.person_id
     }
 
-    /// Whether a second step may follow still.
+    /// Whether a second step may follow still: not much later, and not after the password or the second factor has become
+    /// another one.
     #[must_use]
-    pub const fn is_open(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.shown_ms) < super::SECOND_STEP_MS
+    pub fn is_open(&self, credentials: &StoredCredentials, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.shown_ms) < super::SECOND_STEP_MS && self.mark == mark_of(credentials)
     }
 
     /// What can be shown next, when it was decided.
@@ -93,6 +98,11 @@ impl NextStep {
     pub fn by(&self) -> &[SecondStep] {
         &self.by
     }
+}
+
+/// A digest of what sessions are bound to.
+pub(super) fn mark_of(credentials: &StoredCredentials) -> SecretBytes {
+    SecretBytes::new(digest(&SHA256, &credentials.session_mark()).as_ref())
 }
 
 /// The decision.

@@ -11,9 +11,9 @@ use crate::sasl::{ScramKey, ScramProof};
 use crate::stored::Change;
 use crate::token::VerifiedToken;
 
-use super::answer::{Admission, Answer, Decision, Method, NextStep, Reason, Refusal, SecondStep};
+use super::Gate;
+use super::answer::{Admission, Answer, Decision, Method, NextStep, Reason, Refusal, SecondStep, mark_of};
 use super::question::{Candidate, Proof, Protection, Question, SessionProof};
-use super::{Gate, SECOND_STEP_MS};
 
 /// A proof that is right.
 struct Shown {
@@ -65,6 +65,7 @@ impl Gate {
                 person_id: person.id.to_owned(),
                 method: shown.method,
                 shown_ms: question.now_ms,
+                mark: mark_of(person.credentials),
                 by: second_steps(person),
             });
         }
@@ -256,8 +257,8 @@ fn check_first<'a>(question: &'a Question<'_>, first: &NextStep) -> Result<&'a C
     if first.person_id != person.id {
         return Err(Reason::OtherPerson);
     }
-    let age_ms = question.now_ms.saturating_sub(first.shown_ms);
-    if age_ms >= SECOND_STEP_MS { Err(Reason::FirstStepTooOld) } else { Ok(person) }
+    let is_open = first.is_open(person.credentials, question.now_ms);
+    if is_open { Ok(person) } else { Err(Reason::FirstStepTooOld) }
 }
 
 fn check_code(question: &Question<'_>, first: &NextStep, code: &str) -> Result<Shown, Reason> {

@@ -208,7 +208,7 @@ pub fn verify_assertion(
         return Err(PasskeyError::Copied);
     }
     // What could not be copied cannot be it now (section 6.1.3).
-    if data.is_syncable() != passkey.is_syncable || (data.is_synced() && !data.is_syncable()) {
+    if data.is_syncable() != passkey.is_syncable {
         return Err(PasskeyError::Copied);
     }
     Ok(PasskeyProof {
@@ -253,5 +253,9 @@ fn check_data(party: &RelyingParty, data: &AuthenticatorData<'_>) -> Result<(), 
     if !same(data.rp_id_hash, digest(&SHA256, party.id.as_bytes()).as_ref()) {
         return Err(PasskeyError::Party);
     }
-    if data.user_present() { Ok(()) } else { Err(PasskeyError::NotPresent) }
+    if !data.user_present() {
+        return Err(PasskeyError::NotPresent);
+    }
+    // What cannot be copied has not been (section 6.1.3).
+    if data.is_synced() && !data.is_syncable() { Err(PasskeyError::Malformed) } else { Ok(()) }
 }

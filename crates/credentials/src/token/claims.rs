@@ -116,6 +116,10 @@ pub fn verify(
         return Err(TokenError::Issuer);
     }
     check_audience(claims, &rules.usage)?;
+    // Only ID tokens have it (OpenID Connect Core 1.0, section 3.1.3.6). One that a page was given opens no port.
+    if matches!(rules.usage, TokenUse::Access { .. }) && claims.contains_key("at_hash") {
+        return Err(TokenError::Type);
+    }
     let expires_s = check_times(claims, now_s)?.ok_or_else(|| TokenError::Claim("exp".to_owned()))?;
     if let TokenUse::Identity { nonce, .. } = &rules.usage
         && !text(claims, "nonce").is_some_and(|shown| same(shown.as_bytes(), nonce.as_bytes()))

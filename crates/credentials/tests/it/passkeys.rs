@@ -313,6 +313,7 @@ fn an_answer_that_is_not_as_it_should_be_is_refused() {
         Err(PasskeyError::Copied),
         "it could not be copied"
     );
+    assert_eq!(device.check(&known, PRESENT | 0x10, Wrong::Nothing), Err(PasskeyError::Malformed));
     assert_eq!(device.check(&[], PRESENT, Wrong::Nothing), Err(PasskeyError::Unknown));
     // An assertion does not answer a registration, nor is a challenge for one good for the other.
     let asked = PasskeyChallenge::with_bytes([2; 32], Ceremony::Registration, NOW_MS);

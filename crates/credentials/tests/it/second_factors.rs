@@ -160,6 +160,19 @@ fn a_first_step_is_its_persons_and_ends() {
 }
 
 #[test]
+fn a_first_step_is_void_once_the_password_is_another_one() {
+    let (mut stored, first, code, _) = two_steps();
+    let admits = |stored: &StoredCredentials| {
+        let person = Some(ada(stored, Standing::default()));
+        GATE.decide(&question(Protocol::Browser, person, Proof::Code { first: &first, code: &code }))
+            .is_admitted()
+    };
+    assert!(admits(&stored) && first.is_open(&stored, NOW_MS));
+    stored.set_password("another one", None, NOW_MS).unwrap();
+    assert!(!admits(&stored) && !first.is_open(&stored, NOW_MS));
+}
+
+#[test]
 fn who_must_have_a_second_factor_and_has_none_sets_one_up() {
     let mut stored = StoredCredentials::default();
     stored.set_password(PASSWORD, None, NOW_MS).unwrap();

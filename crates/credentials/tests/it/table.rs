@@ -148,6 +148,8 @@ impl Proofs {
         let mut device = Device::new();
         stored.add_passkey(device.register()).unwrap();
         let passkeys = [true, false].map(|verified| device.sign(stored.passkeys(), verified));
+        let scram = exchanges(&stored, &all.show());
+        let stored = cheapened(&stored);
         let standing = Standing { requires_second_factor: true, ..Standing::default() };
         let asked = question(Protocol::Browser, Some(ada(&stored, standing)), Proof::Password(PASSWORD));
         let Decision::Next(first) = GATE.decide(&asked) else { panic!("a second step") };
@@ -159,8 +161,7 @@ impl Proofs {
             app_password: None,
         };
         let (apps, sessions) = (vec![all, revoked, expired, mail], [session(false), session(true)]);
-        let scram = exchanges(&stored, &apps[0].show());
-        Self { stored: cheapened(&stored), apps, code, recovery, first, passkeys, tokens, sessions, scram }
+        Self { stored, apps, code, recovery, first, passkeys, tokens, sessions, scram }
     }
 
     /// The outcome of an exchange by a protocol, made once: the work is in the client's rounds.

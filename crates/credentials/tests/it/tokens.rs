@@ -152,6 +152,8 @@ fn an_id_token_is_believed_if_everything_in_it_is_right() {
     let of_access = with(&json!({ "aud": ["x", "https://mail.example.org"], "nonce": null }));
     assert!(verify(&token(&of_access), keys(), &access(), NOW_S).is_ok());
     assert_eq!(verify(&token(&of_access), keys(), &identity(), NOW_S), Err(TokenError::Audience));
+    let of_page = with(&json!({ "aud": "https://mail.example.org", "at_hash": "77QmUPtjPfzWtF2AnpK9RQ" }));
+    assert_eq!(verify(&token(&of_page), keys(), &access(), NOW_S), Err(TokenError::Type));
 }
 
 #[test]

@@ -267,6 +267,21 @@ async fn a_code_is_good_for_once_and_the_password_does_not_give_more_tries() {
     };
     assert!(matches!(locked, LoginError::Locked { .. }), "{locked:?}");
     assert!(show(&code_at(&totp, NOW_MS + 30_000), &browser).await.is_ok(), "the owner comes from elsewhere");
+
+    // They have many networks: then codes are not looked at, but for people who were here from the same network before.
+    let mut tries = 0;
+    let from = |number: u32| Approach {
+        address: std::net::Ipv4Addr::from(0xc633_6400 + number * 256).into(),
+        ..browser
+    };
+    while !matches!(show("000000", &from(tries)).await.unwrap_err(), LoginError::Locked { .. }) {
+        tries += 1;
+        assert!(tries < 50, "codes can be tried for ever from networks enough");
+    }
+    manual.advance(Duration::from_secs(60));
+    let code = code_at(&totp, NOW_MS + 60_000);
+    assert!(matches!(show(&code, &from(60)).await.unwrap_err(), LoginError::Locked { .. }));
+    assert!(show(&code, &browser).await.is_ok(), "the owner is known here");
 }
 
 #[tokio::test(start_paused = true)]

@@ -182,6 +182,7 @@ impl World {
                 Answer::Ended => 'e',
                 Answer::NotByThis => 'n',
                 Answer::NotOffered => '.',
+                Answer::BeginAgain => 'a',
                 _ => '?',
             },
         }
@@ -226,7 +227,7 @@ fn instead(from: &'static str, to: char) -> impl Fn(&str, Protocol, char) -> cha
 
 /// Without a second factor there is no code.
 fn without_code(name: &str, protocol: Protocol, letter: char) -> char {
-    if name == "code" && protocol == Protocol::Browser { 'w' } else { letter }
+    if name == "code" && protocol == Protocol::Browser { 'a' } else { letter }
 }
 
 #[tokio::test(start_paused = true)]

@@ -204,6 +204,8 @@ fn words_of(request: &CredentialRequest) -> String {
             format!("add passkey {challenge} {name} {response}")
         }
         CredentialRequest::RemovePasskey { id } => format!("remove passkey {id}"),
+        CredentialRequest::LinkAccount { subject } => format!("link {subject}"),
+        CredentialRequest::UnlinkAccount { subject } => format!("unlink {subject}"),
     }
 }
 

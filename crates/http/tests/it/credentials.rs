@@ -39,11 +39,13 @@ fn requests() -> Vec<(&'static str, &'static str, Value, &'static str)> {
             "add passkey c key {\"rawId\":\"AA\",\"type\":\"public-key\"}",
         ),
         ("DELETE", "/_credentials/passkeys/AAEC", Value::Null, "remove passkey AAEC"),
+        ("PUT", "/_credentials/links/a%7C42", json!({}), "link a|42"),
+        ("DELETE", "/_credentials/links/a%7C42", Value::Null, "unlink a|42"),
     ]
 }
 
 /// Of these the record of what was done tells.
-const RECORDED: [&str; 7] = [
+const RECORDED: [&str; 9] = [
     "app password made",
     "app password revoked",
     "authenticator added",
@@ -51,6 +53,8 @@ const RECORDED: [&str; 7] = [
     "recovery codes renewed",
     "passkey added",
     "passkey removed",
+    "provider's account linked",
+    "provider's account unlinked",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +72,7 @@ async fn each_address_of_credentials_hands_on_what_is_asked_and_by_whom() {
         send("", path).await.expect(401);
         // What has no such parameter refuses it, no matter who asks: only the person can set that up.
         let other = format!("{path}?person=bob");
-        assert_eq!(send("ada", &other).await.status.is_success(), false, "{other}");
+        assert!(!send("ada", &other).await.status.is_success(), "{other}");
         assert_eq!(server.people.asked(), Vec::<String>::new(), "{other}");
         if send("admin", &other).await.status == 200 {
             assert_eq!(server.people.asked(), [format!("admin of bob: {asked}")]);
@@ -115,7 +119,7 @@ async fn why_credentials_were_not_changed_is_said_in_the_status() {
         (CredentialRefusal::Login(LoginRefusal::Wrong), 401, "unauthorized"),
         (CredentialRefusal::Login(locked), 403, "forbidden"),
         (CredentialRefusal::Login(busy), 429, "too_many_requests"),
-        (CredentialRefusal::Failed("a".to_owned()), 503, "unavailable"),
+        (CredentialRefusal::Failed("a".to_owned()), 503, "service_unavailable"),
     ] {
         *server.people.refusal.lock().unwrap() = Some(refusal.clone());
         let answer = server.ask_as("bob", "DELETE", PHONE, ()).await;
@@ -137,10 +141,13 @@ async fn hostile_bodies_reach_nobodys_credentials() {
         server.ask_as("bob", method, path, (&[][..], body.to_string())).await.expect(415);
         let takes_a_body = body != &json!({});
         let json = [("content-type", "application/json")];
-        for text in ["[]", "5", "\"x\"", "{", "", "{\"name\":", "\u{0}", &"[".repeat(600)] {
+        for text in ["[]", "5", "\"x\"", "{", "", "{\"name\":", "\u{0}", &"[".repeat(90)] {
             if takes_a_body {
                 server.ask_as("bob", method, path, (&json[..], text.to_owned())).await.expect(400);
             }
+        }
+        if takes_a_body {
+            server.ask_as("bob", method, path, (&json[..], "[".repeat(1001))).await.expect(413);
         }
         let members = body.as_object().unwrap();
         for name in members.keys().filter(|name| *name != "expires_ms") {

@@ -35,7 +35,7 @@ pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
 pub use people_arguments::{
     AppPasswordCommand, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand,
-    PersonNameArguments, PersonPasswordArguments, TotpCommand,
+    PersonLinkArguments, PersonNameArguments, PersonPasswordArguments, TotpCommand,
 };
 pub use terminal::Terminal;
 

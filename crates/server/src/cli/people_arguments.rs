@@ -30,6 +30,10 @@ pub enum PersonCommand {
         #[command(subcommand)]
         command: TotpCommand,
     },
+    /// Let an account at the provider (oidc.issuer) be a person's
+    Link(PersonLinkArguments),
+    /// Let an account at the provider be nobody's any more
+    Unlink(PersonLinkArguments),
     /// Close a person's account, which ends their sessions
     Disable(PersonNameArguments),
     /// Open a person's account again
@@ -132,6 +136,20 @@ pub enum TotpCommand {
     Remove(PersonNameArguments),
     /// Require a second step; who has none sets one up at the next sign-in
     Require(PersonNameArguments),
+}
+
+/// A person and an account at the provider.
+#[derive(Clone, Debug, Args)]
+pub struct PersonLinkArguments {
+    /// The person, by short or full name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// What the provider calls the account for ever (the claim sub)
+    #[arg(value_name = "SUBJECT")]
+    pub subject: String,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
 }
 
 /// A person, and the server.

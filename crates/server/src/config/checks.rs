@@ -151,3 +151,12 @@ pub(super) fn issuer_or_empty(text: &str) -> Result<(), String> {
     }
     Err(format!("{text:?} is no provider's address: write it like \"https://id.example.org\""))
 }
+
+/// A scope of OAuth (RFC 6749, section 3.3).
+pub(super) fn scope(text: &str) -> Result<(), String> {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"\\".contains(&byte);
+    if !text.is_empty() && text.len() <= 100 && text.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(format!("{text:?} is no scope: write it like \"email\""))
+}

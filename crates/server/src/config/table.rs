@@ -382,11 +382,18 @@ configuration! {
         roles_claim: Text { form: "the name of a claim", check: checks::anything } = "_couchdb.roles", File;
     }
 
-    /// A provider of OpenID Connect whose access tokens let people in (`Authorization: Bearer`), without a password on its way.
+    /// A provider of OpenID Connect, at which people sign in and whose access tokens let programs in (`Authorization: Bearer`).
     oidc as OidcSettings {
         /// The provider, exactly as it calls itself, such as `https://id.example.org/realms/acme`. Empty: there is none.
         issuer: Text { form: "the provider's address, or empty", check: checks::issuer_or_empty } = "", File;
-        /// What the provider calls this server (`aud`); a token must be for one of them.
+        /// The id that the provider gave this server, so that people can sign in there at pages; it sends them back to `sign_in.url`
+        /// with `/_session/provider/callback`. Empty: they cannot.
+        client_id: Text { form: "an id, or empty", check: checks::anything } = "", File;
+        /// A file whose first line is the secret that the provider gave this server. Empty: it gave none (a public client).
+        client_secret_file: Text { form: "a path, or empty", check: checks::anything } = "", File;
+        /// What the provider is asked for besides `openid`.
+        scopes: TextList { form: "a scope", check: checks::scope } = "email", File;
+        /// What the provider calls this server (`aud`) in access tokens, which programs show; a token must be for one of them.
         audiences: TextList { form: "an audience", check: checks::anything } = "", File;
         /// Which claim of a token names a person here: `email` where the provider has verified it, `preferred_username` where nobody
         /// can choose another's, or `none`: only accounts that are linked.

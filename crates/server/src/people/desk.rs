@@ -13,10 +13,10 @@ use scrinium_credentials::passkey::{
     creation_options, request_options, verify_assertion, verify_registration,
 };
 use scrinium_credentials::{
-    Method, NewAppPassword, NextStep, Proof, Protocol, ProtocolSet, SecondStep, SecretBytes,
+    Method, NewAppPassword, NextStep, Proof, Protocol, ProtocolSet, ProviderLink, SecondStep, SecretBytes,
     StoredCredentials, Totp,
 };
-use scrinium_directory::{Approach, CredentialError, Login, LoginError, Person};
+use scrinium_directory::{Approach, CredentialError, CredentialRecords, Login, LoginError, Person};
 use scrinium_http::{
     CredentialAnswer, CredentialRefusal, CredentialRequest, CredentialsOf, Identity, LoginRefusal,
 };
@@ -24,9 +24,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Grant, People, begin_again};
-
-/// How long after a session began it may change what lets its person in.
-const FRESH_S: u64 = 10 * 60;
 
 /// What sealed texts are for.
 const TOTP: &str = "totp";
@@ -72,7 +69,7 @@ impl People {
             let person = self.directory.person(&person.id)?;
             let login =
                 Login { person, method: Method::Session, app_password: None, has_second_factor: factor };
-            Some(self.identity(&login, None))
+            Some(self.identity(&login, Protocol::Browser, None))
         });
         Ok(CredentialAnswer { shown: shown.0, person_id: person.id.clone(), session })
     }
@@ -82,12 +79,17 @@ impl People {
         match of {
             CredentialsOf::Own(identity) => {
                 let grant = identity.grant::<Grant>().ok_or_else(not_theirs)?;
-                if grant.by.app_password.is_some() || grant.is_token {
+                if grant.is_of_program() {
                     return Err(CredentialRefusal::Forbidden(
                         "An app password or a token manages no credentials: sign in.".to_owned(),
                     ));
                 }
-                if !request.is_harmless() && !self.is_fresh(grant) {
+                if matches!(request, CredentialRequest::LinkAccount { .. }) && !identity.is_administrator() {
+                    return Err(CredentialRefusal::Forbidden(
+                        "Only an administrator links accounts of the provider.".to_owned(),
+                    ));
+                }
+                if !request.is_harmless() && !grant.is_fresh(self.clock.now_s()) {
                     return Err(CredentialRefusal::Stale);
                 }
                 self.directory.person(&grant.person_id).ok_or_else(not_theirs)
@@ -101,7 +103,10 @@ impl People {
                 let has_something = person.credentials.has_second_factor()
                     || !person.credentials.passkeys().is_empty()
                     || person.credentials.recovery().is_some_and(|codes| codes.left() > 0);
-                if !first.is_open(now_ms) || !is_set_up || has_something || person.account.is_disabled {
+                let account = &person.account;
+                let is_closed =
+                    account.is_disabled || account.expires_ms.is_some_and(|end_ms| end_ms <= now_ms);
+                if !first.is_open(&person.credentials, now_ms) || !is_set_up || has_something || is_closed {
                     return Err(CredentialRefusal::Login(begin_again()));
                 }
                 Ok(person)
@@ -126,14 +131,13 @@ impl People {
             CredentialRefusal::NotFound(format!("Nobody in the directory is called {name:?}."))
         })?;
         let is_self = by.grant::<Grant>().is_some_and(|grant| grant.person_id == person.id);
-        // Else an administrator's app password would be as good as what it was made with.
-        if is_self { self.whose(CredentialsOf::Own(by), request) } else { Ok(person) }
-    }
-
-    /// Whether somebody has just shown that it is them.
-    fn is_fresh(&self, grant: &Grant) -> bool {
+        if is_self {
+            // Else an administrator's app password would be as good as what it was made with.
+            return self.whose(CredentialsOf::Own(by), request);
+        }
         let now_s = self.clock.now_s();
-        grant.session.as_ref().is_none_or(|session| now_s.saturating_sub(session.begun_s) < FRESH_S)
+        let is_stale = by.grant::<Grant>().is_some_and(|grant| !grant.is_fresh(now_s));
+        if is_stale && !request.is_harmless() { Err(CredentialRefusal::Stale) } else { Ok(person) }
     }
 
     /// What is shown, and, where all sessions of the person are over by it, whether the next one has a second factor.
@@ -180,6 +184,14 @@ impl People {
                 };
                 stays(json!({"ok": true, "recovery_codes": self.change(person, renew).await?}))
             }
+            CredentialRequest::LinkAccount { subject } => {
+                self.link(person, subject).await?;
+                ok()
+            }
+            CredentialRequest::UnlinkAccount { subject } => {
+                self.unlink(person, subject).await?;
+                ok()
+            }
             CredentialRequest::BeginPasskey => stays(self.begin_passkey(person).await?),
             CredentialRequest::AddPasskey { challenge, name, response } => {
                 self.add_passkey(person, &challenge, &name, &response).await?;
@@ -196,6 +208,38 @@ impl People {
                 ok()
             }
         }
+    }
+
+    async fn link(&self, person: &Person, subject: String) -> Done<()> {
+        let link = self.link_to(subject)?;
+        let linked = self.directory.linked_person(&link.issuer, &link.subject);
+        if linked.is_some_and(|other| other.id != person.id) {
+            let reason = "This account of the provider is somebody else's already.";
+            return Err(CredentialRefusal::Invalid(reason.to_owned()));
+        }
+        let add = move |stored: &mut StoredCredentials| {
+            let is_linked = stored.links().contains(&link) || stored.link(link.clone());
+            if is_linked { Ok(()) } else { Err(CredentialError::TooManyLinks) }
+        };
+        self.change(person, add).await
+    }
+
+    async fn unlink(&self, person: &Person, subject: String) -> Done<()> {
+        let link = self.link_to(subject)?;
+        let remove = move |stored: &mut StoredCredentials| {
+            stored.unlink(&link);
+            Ok(())
+        };
+        self.change(person, remove).await
+    }
+
+    /// An account at the provider that is configured.
+    fn link_to(&self, subject: String) -> Done<ProviderLink> {
+        let issuer = self.provider.as_ref().map(|provider| provider.issuer().to_owned());
+        let issuer = issuer.ok_or_else(|| {
+            CredentialRefusal::Invalid("No provider is known here (oidc.issuer).".to_owned())
+        })?;
+        Ok(ProviderLink { issuer, subject })
     }
 
     /// Changes a person's credentials. Waits for the disk, and holds no thread that others need.
@@ -349,8 +393,17 @@ impl People {
             Some((_, person)) => Some(Arc::clone(person)),
             None => response.user_handle.as_ref().and_then(|handle| self.directory.person_of_handle(handle)),
         };
-        let person = person.ok_or(LoginRefusal::Wrong)?;
-        let proof = self.passkey_proof(&person, (step.is_some(), sealed), &response)?;
+        let proof = person.map(|person| {
+            // Whom the authenticator knows must be the one who has shown the first proof (WebAuthn, section 7.2, step 6).
+            let is_theirs = response.user_handle.is_none()
+                || response.user_handle.as_ref() == person.credentials.handle();
+            let proof = self.passkey_proof(&person, (step.is_some(), sealed), &response);
+            proof.filter(|_| is_theirs).map(|proof| (person, proof))
+        });
+        let Some((person, proof)) = proof.flatten() else {
+            self.tell_refusal(&"the passkey is not right", from);
+            return Err(LoginRefusal::Wrong);
+        };
         let approach = Approach::protected(Protocol::Browser, from);
         let proof = match &first {
             Some((first, _)) => Proof::SecondPasskey { first, passkey: &proof },
@@ -365,16 +418,15 @@ impl People {
         person: &Person,
         (is_second, sealed): (bool, &str),
         response: &AssertionResponse,
-    ) -> Result<PasskeyProof, LoginRefusal> {
-        let wrong = |_| LoginRefusal::Wrong;
+    ) -> Option<PasskeyProof> {
         let id = is_second.then_some(person.id.as_str());
-        let challenge = self.open_challenge(sealed, id).map_err(wrong)?;
-        let party = self.party().map_err(wrong)?;
+        let challenge = self.open_challenge(sealed, id).ok()?;
+        let party = self.party().ok()?;
         let known = person.credentials.passkeys();
         let proof = verify_assertion(party, &challenge, response, known, self.clock.now_ms());
-        let proof = proof.map_err(|_| LoginRefusal::Wrong)?;
-        self.note_challenge(&challenge).map_err(wrong)?;
-        Ok(proof)
+        let proof = proof.ok()?;
+        self.note_challenge(&challenge).ok()?;
+        Some(proof)
     }
 }
 
@@ -412,6 +464,7 @@ pub(crate) fn credentials_shown(person: &Person, now_ms: u64) -> Value {
         "second_factor_required": person.account.requires_second_factor,
         "app_passwords": apps.collect::<Vec<_>>(),
         "passkeys": passkeys.collect::<Vec<_>>(),
+        "links": stored.links(),
     })
 }
 
@@ -437,6 +490,7 @@ fn unknown(what: &'static str) -> CredentialRefusal {
     refused(CredentialError::Unknown(what))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "an error is handed over as `map_err` does it")]
 fn refused(error: CredentialError) -> CredentialRefusal {
     use scrinium_credentials::AppPasswordError;
     let reason = format!("The credentials were not changed: {error}.");
@@ -445,9 +499,10 @@ fn refused(error: CredentialError) -> CredentialRefusal {
         CredentialError::Nobody
         | CredentialError::Unknown(_)
         | CredentialError::AppPassword(AppPasswordError::Unknown) => CredentialRefusal::NotFound(reason),
-        CredentialError::AppPassword(_) | CredentialError::Passkey(_) | CredentialError::Password(_) => {
-            CredentialRefusal::Invalid(reason)
-        }
+        CredentialError::AppPassword(_)
+        | CredentialError::Passkey(_)
+        | CredentialError::Password(_)
+        | CredentialError::TooManyLinks => CredentialRefusal::Invalid(reason),
         _ => CredentialRefusal::Failed(reason),
     }
 }

@@ -32,6 +32,12 @@ pub(super) struct TokenGrant {
     ends_s: Option<u64>,
 }
 
+impl TokenGrant {
+    pub(super) fn is_of(&self, person_id: &str) -> bool {
+        self.person.as_ref().is_some_and(|(id, _)| id == person_id)
+    }
+}
+
 impl ServiceTokens {
     /// The keys of the file that is configured, if one is.
     pub(super) fn read(settings: &Settings) -> Result<Self, Failure> {
@@ -85,21 +91,28 @@ fn keys_of(text: &str) -> Result<KeySet, String> {
 impl People {
     /// Who shows a token: of the provider, if it says so, else of a service.
     pub(super) async fn by_bearer(&self, token: &str, from: IpAddr) -> Result<Identity, LoginRefusal> {
-        let Some(provider) = self.provider.as_ref().filter(|provider| provider.is_of(token)) else {
+        let Some(provider) =
+            self.provider.as_ref().filter(|provider| provider.takes_tokens() && provider.is_of(token))
+        else {
             return self.by_token(token, from);
         };
         let verified = provider.verify(token).await.map_err(|error| self.refused_token(&error, from))?;
         let approach = Approach::protected(Protocol::Http, from);
         let login = self.logins.with_token(&verified, None, &approach).await;
         let login = login.map_err(|error| self.refusal(error))?;
-        Ok(self.identity_until(&login, None, Some(verified.expires_s())))
+        Ok(self.identity_until(&login, Protocol::Http, None, Some(verified.expires_s())))
     }
 
     fn refused_token(&self, error: &TokenError, from: IpAddr) -> LoginRefusal {
-        tracing::info!(address = %from, %error, "a token was refused");
+        self.tell_refusal(error, from);
+        LoginRefusal::Wrong
+    }
+
+    /// Puts on record that somebody was refused who has shown no name.
+    pub(super) fn tell_refusal(&self, error: &dyn std::fmt::Display, from: IpAddr) {
+        tracing::info!(address = %from, %error, "somebody was not let in");
         let outcome = LoginOutcome::Refused;
         self.log.attempted(&LoginAttempt { name: "", address: from, outcome, reason: None });
-        LoginRefusal::Wrong
     }
 
     /// Who shows a token of a service.
@@ -155,7 +168,7 @@ mod tests {
 
     #[test]
     fn keys_are_read_as_couchdb_writes_them_and_what_is_wrong_is_said_with_its_line() {
-        let secret = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
+        let secret = "c2VjcmV0".repeat(6);
         let file = format!("[jwt_keys]\n; a comment\nhmac:_default = {secret}\n\nhmac:other={secret}\n");
         assert!(!keys_of(&file).unwrap().is_empty());
         for (file, words) in [

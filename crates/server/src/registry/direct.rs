@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use scrinium_clock::Clock;
-use scrinium_credentials::{GateOptions, NewAppPassword, StoredCredentials};
+use scrinium_credentials::{GateOptions, NewAppPassword, ProviderLink, StoredCredentials};
 use scrinium_database::{Access, ChangesQuery, Database, DatabaseError, Edit, EditMode};
-use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person};
+use scrinium_directory::{
+    CredentialError, CredentialRecords, DIRECTORY_DATABASE, Directory, Found, NameLookup, Person,
+};
 use scrinium_statistics::Registry as Statistics;
 use serde_json::Value;
 
@@ -26,6 +28,8 @@ const AT_ONCE: usize = 500;
 pub(crate) struct DirectRegistry {
     storage: Option<Storage>,
     directory: Arc<Directory>,
+    /// The provider that is configured, if one is.
+    issuer: String,
 }
 
 impl DirectRegistry {
@@ -40,7 +44,7 @@ impl DirectRegistry {
             }
         };
         storage.databases.set_guard(Arc::new(OwnDatabases::of_settings(&directory, settings)));
-        Ok(Ok(Self { storage: Some(storage), directory }))
+        Ok(Ok(Self { storage: Some(storage), directory, issuer: settings.oidc.issuer.clone() }))
     }
 
     /// The databases of the folder, and its directory.
@@ -127,6 +131,27 @@ impl Registry for DirectRegistry {
             Ok(())
         };
         self.directory.change_credentials(&person.id, remove).map_err(Failure::work)
+    }
+
+    fn link(&self, name: &str, subject: &str, is_link: bool) -> Result<(), Failure> {
+        let person = self.person(name)?;
+        if self.issuer.is_empty() {
+            return Err(Failure::Use("no provider is known: set oidc.issuer".to_owned()));
+        }
+        let link = ProviderLink { issuer: self.issuer.clone(), subject: subject.to_owned() };
+        let other = self.directory.linked_person(&link.issuer, subject).filter(|other| other.id != person.id);
+        if let Some(other) = other.filter(|_| is_link) {
+            return Err(Failure::Work(format!("the account {subject:?} is {}'s already", other.short_name)));
+        }
+        let change = move |stored: &mut StoredCredentials| {
+            if !is_link {
+                stored.unlink(&link);
+                return Ok(());
+            }
+            let is_linked = stored.links().contains(&link) || stored.link(link.clone());
+            if is_linked { Ok(()) } else { Err(CredentialError::TooManyLinks) }
+        };
+        self.directory.change_credentials(&person.id, change).map_err(Failure::work)
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) trait Registry {
 
     /// Takes the authenticator away.
     fn remove_totp(&self, name: &str) -> Result<(), Failure>;
+
+    /// Links an account at the provider, or, without `is_link`, takes the link away.
+    fn link(&self, name: &str, subject: &str, is_link: bool) -> Result<(), Failure>;
 }
 
 /// The registry of the server that is meant: the one at the address that was named, else the one that runs on the data

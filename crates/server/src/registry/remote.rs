@@ -90,6 +90,11 @@ impl Registry for RemoteRegistry {
     fn remove_totp(&self, name: &str) -> Result<(), Failure> {
         self.ask(Method::DELETE, &format!("/_credentials/totp?person={}", escape(name)), None).map(drop)
     }
+
+    fn link(&self, name: &str, subject: &str, is_link: bool) -> Result<(), Failure> {
+        let path = format!("/_credentials/links/{}?person={}", escape(subject), escape(name));
+        self.ask(if is_link { Method::PUT } else { Method::DELETE }, &path, None).map(drop)
+    }
 }
 
 /// What a server says is wrong, with who is not allowed.

@@ -2,6 +2,7 @@
 
 mod authenticator;
 mod provider;
+mod sign_in;
 
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
