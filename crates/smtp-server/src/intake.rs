@@ -114,7 +114,7 @@ impl Intake {
                 source,
                 recipients,
                 return_path: envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default(),
-                envelope: envelope_items(&envelope, submitter),
+                envelope: envelope_items(&envelope, &summary, submitter),
             };
             mailboxes.deposit_message(&memo_id(&summary.repeat_ids), &message)
         };
@@ -147,9 +147,10 @@ impl Intake {
 }
 
 /// What the memo keeps of an envelope, for those who pass the message on.
-fn envelope_items(envelope: &Envelope, submitter: Option<String>) -> EnvelopeItems {
+fn envelope_items(envelope: &Envelope, summary: &TextSummary, submitter: Option<String>) -> EnvelopeItems {
     let parameters = &envelope.parameters;
     let mut items = EnvelopeItems {
+        repeat_id: summary.message_repeat_id.map(|id| id.to_string()),
         submitter,
         envelope_id: parameters.envelope_id.clone(),
         returns_all: parameters.return_content.map(|content| content == Return::Full),

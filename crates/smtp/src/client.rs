@@ -12,5 +12,5 @@ mod session;
 
 pub use message::{Outgoing, OutgoingRecipient};
 pub use options::{ClientLimits, ClientLogin, ClientOptions, ClientTimes, LoginSecret, Protocol, TlsPolicy};
-pub use outcome::{Outcome, Reason, SAID_MAX_BYTES, Said};
+pub use outcome::{Outcome, Reason, SAID_MAX_BYTES, Said, SessionStep};
 pub use session::{ClientRequest, ClientSession};

@@ -36,7 +36,7 @@ mod time;
 pub use client::ClientSession;
 pub use head::{HeadChanges, HeadFields, HeadReader, SenderField};
 pub use received::{Trace, protocol_word, received_field};
-pub use repeat::{RepeatId, Source, repeat_ids};
+pub use repeat::{RepeatId, Source, message_repeat_id, repeat_ids};
 pub use server::{
     Answer, Delivery, Encryption, Envelope, EnvelopeRecipient, LoginVerdict, Peer, RecipientQuestion,
     RecipientVerdict, Refusal, Request, SenderQuestion, ServerLimits, ServerOptions, ServerSession,

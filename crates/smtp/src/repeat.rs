@@ -64,6 +64,34 @@ pub fn repeat_ids<'a>(
     recipients: impl IntoIterator<Item = &'a ForwardPath>,
     text_digest: &[u8; 32],
 ) -> Vec<RepeatId> {
+    let common = common(source, sender, text_digest);
+    let id = |recipient: &ForwardPath| {
+        let mut context = common.clone();
+        let to = match recipient {
+            ForwardPath::Postmaster => "postmaster".to_owned(),
+            ForwardPath::Path(path) => folded(&path.mailbox),
+        };
+        part(&mut context, b"to", to.as_bytes());
+        finished(context)
+    };
+    recipients.into_iter().map(id).collect()
+}
+
+/// The id of a message for whoever gets it, so that a mailbox which two recipients lead to has it once, and a repeat for only one
+/// of them is recognised there.
+#[must_use]
+pub fn message_repeat_id(source: Source<'_>, sender: &ReversePath, text_digest: &[u8; 32]) -> RepeatId {
+    let mut context = common(source, sender, text_digest);
+    part(&mut context, b"message", b"");
+    finished(context)
+}
+
+fn finished(context: Context) -> RepeatId {
+    RepeatId(context.finish().as_ref().first_chunk().copied().unwrap_or([0; 32]))
+}
+
+/// What the ids of a message have in common.
+fn common(source: Source<'_>, sender: &ReversePath, text_digest: &[u8; 32]) -> Context {
     let mut common = Context::new(&SHA256);
     match source {
         Source::Person(id) => part(&mut common, b"person", id.as_bytes()),
@@ -77,16 +105,7 @@ pub fn repeat_ids<'a>(
     }
     part(&mut common, b"from", sender.mailbox().map(folded).unwrap_or_default().as_bytes());
     part(&mut common, b"text", text_digest);
-    let id = |recipient: &ForwardPath| {
-        let mut context = common.clone();
-        let to = match recipient {
-            ForwardPath::Postmaster => "postmaster".to_owned(),
-            ForwardPath::Path(path) => folded(&path.mailbox),
-        };
-        part(&mut context, b"to", to.as_bytes());
-        RepeatId(context.finish().as_ref().first_chunk().copied().unwrap_or([0; 32]))
-    };
-    recipients.into_iter().map(id).collect()
+    common
 }
 
 /// One part, with its length, so that parts cannot run into each other.

@@ -167,7 +167,7 @@ impl ClientSession {
     /// What a 421 says of the command that it answers.
     pub(super) fn settle_reply(&mut self, sent: Sent, reply: &Reply) {
         if let (Some(sending), Sent::Recipient(recipient)) = (&mut self.sending, sent) {
-            sending.settle(recipient, || Said::by(reply).outcome());
+            sending.settle(recipient, || Said::by(sent.step(), reply).outcome());
         }
     }
 
@@ -187,7 +187,7 @@ impl ClientSession {
         if !(refused || reply.is_success() || asks_for_text) {
             return false;
         }
-        let said = Said::by(reply);
+        let said = Said::by(sent.step(), reply);
         if refused {
             sending.last_refusal = Some(said.clone());
         }

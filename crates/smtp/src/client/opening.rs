@@ -53,9 +53,9 @@ impl ClientSession {
                 let text = format!("The server refuses to encrypt the connection: {}", reply.text());
                 self.fail(Said::own(Reason::NoTls, (4, 7, 4), &text));
             }
-            Sent::LogIn => self.login_reply(reply),
+            Sent::LogIn => self.login_reply(sent, reply),
             Sent::Cancel => self.login_failed("The log-in was given up"),
-            _ => self.fail(Said::by(reply)),
+            _ => self.fail(Said::by(sent.step(), reply)),
         }
     }
 
@@ -95,26 +95,26 @@ impl ClientSession {
         self.write(&Command::Authenticate(mechanism, initial), Sent::LogIn);
     }
 
-    fn login_reply(&mut self, reply: &Reply) {
+    fn login_reply(&mut self, sent: Sent, reply: &Reply) {
         let Some(mut exchange) = self.exchange.take() else { return self.login_failed("There is no log-in") };
         if reply.code() == 334 {
             let text = reply.lines().first().map(String::as_str).unwrap_or_default();
             let response = server_challenge(text.as_bytes())
                 .ok()
                 .and_then(|challenge| exchange.respond(&challenge).ok());
-            let (line, sent) = match response {
+            let (line, next) = match response {
                 Some(response) => (ClientLine::Response(response), Sent::LogIn),
                 // RFC 4954, section 4.
                 None => (ClientLine::Cancel, Sent::Cancel),
             };
             self.output.extend_from_slice(line.encode().as_bytes());
             self.output.extend_from_slice(b"\r\n");
-            self.in_flight.push_back(sent);
+            self.in_flight.push_back(next);
             self.exchange = Some(exchange);
             return;
         }
         if !reply.is_success() {
-            return self.fail(Said { reason: Reason::LogIn, ..Said::by(reply) });
+            return self.fail(Said { reason: Reason::LogIn, ..Said::by(sent.step(), reply) });
         }
         if !exchange.may_succeed() {
             return self.login_failed("The server did not show that it knows the password");

@@ -69,11 +69,31 @@ pub enum Reason {
     GivenUp,
 }
 
+/// Which step of a session a reply was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum SessionStep {
+    Greeting,
+    Hello,
+    StartTls,
+    LogIn,
+    Sender,
+    Recipient,
+    /// DATA, or a chunk before the last.
+    Text,
+    /// The end of the text.
+    End,
+    /// None of these: RSET, or nothing that was asked.
+    Other,
+}
+
 /// What was said of a recipient or a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     /// Where it comes from.
     pub reason: Reason,
+    /// Which step the server's reply was for; `None` where it did not reply.
+    pub step: Option<SessionStep>,
     /// The code of the reply, if one came.
     pub code: Option<u16>,
     /// The enhanced status code: the server's, or one that fits.
@@ -83,15 +103,21 @@ pub struct Said {
 }
 
 impl Said {
-    pub(super) fn by(reply: &Reply) -> Self {
+    pub(super) fn by(step: SessionStep, reply: &Reply) -> Self {
         let class = u8::try_from(reply.code() / 100).unwrap_or(5);
         let enhanced = reply.enhanced().unwrap_or_else(|| EnhancedCode::new(class, 0, 0));
-        Self { reason: Reason::Replied, code: Some(reply.code()), enhanced, text: bounded(&reply.text()) }
+        Self {
+            reason: Reason::Replied,
+            step: Some(step),
+            code: Some(reply.code()),
+            enhanced,
+            text: bounded(&reply.text()),
+        }
     }
 
     pub(super) fn own(reason: Reason, enhanced: (u8, u16, u16), text: &str) -> Self {
         let enhanced = EnhancedCode::new(enhanced.0, enhanced.1, enhanced.2);
-        Self { reason, code: None, enhanced, text: bounded(text) }
+        Self { reason, step: None, code: None, enhanced, text: bounded(text) }
     }
 
     /// Whether it would fail again.

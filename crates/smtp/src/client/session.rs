@@ -11,7 +11,7 @@ use scrinium_smtp_wire::{
 use crate::chunk_text::ChunkText;
 use crate::client::message::{Outgoing, Sending, Stage, TextWriter};
 use crate::client::options::{ClientOptions, Protocol};
-use crate::client::outcome::{Outcome, Reason, Said};
+use crate::client::outcome::{Outcome, Reason, Said, SessionStep};
 
 /// What the port does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,22 @@ pub(super) enum Sent {
     EmptyEnd,
     Reset,
     Quit,
+}
+
+impl Sent {
+    pub(super) const fn step(self) -> SessionStep {
+        match self {
+            Self::Greeting => SessionStep::Greeting,
+            Self::Hello(_) => SessionStep::Hello,
+            Self::StartTls => SessionStep::StartTls,
+            Self::LogIn | Self::Cancel => SessionStep::LogIn,
+            Self::Mail => SessionStep::Sender,
+            Self::Recipient(_) => SessionStep::Recipient,
+            Self::Data | Self::Chunk { is_last: false } | Self::EmptyEnd => SessionStep::Text,
+            Self::Chunk { is_last: true } | Self::End => SessionStep::End,
+            Self::Reset | Self::Quit => SessionStep::Other,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,14 +189,14 @@ impl ClientSession {
         if reply.code() == 421 && sent != Sent::Quit {
             // RFC 5321, section 3.8: the server closes the connection, whatever it was asked.
             self.settle_reply(sent, reply);
-            return self.lost(&Said::by(reply));
+            return self.lost(&Said::by(sent.step(), reply));
         }
         match sent {
             Sent::Quit => self.end(),
             Sent::Greeting | Sent::Hello(_) | Sent::StartTls | Sent::LogIn | Sent::Cancel => {
                 self.opening_reply(sent, reply);
             }
-            Sent::Reset if !reply.is_success() => self.fail(Said::by(reply)),
+            Sent::Reset if !reply.is_success() => self.fail(Said::by(sent.step(), reply)),
             Sent::Reset => {}
             _ => self.message_reply(sent, reply),
         }
@@ -188,7 +204,7 @@ impl ClientSession {
 
     /// A reply that nobody asked for: the server gives up in the middle of a text, or while nothing happens.
     fn unasked(&mut self, reply: &Reply) {
-        let said = Said::by(reply);
+        let said = Said::by(SessionStep::Other, reply);
         if reply.code() >= 400 {
             if let Some(sending) = &mut self.sending {
                 sending.settle_all(&said.clone().outcome());
@@ -335,6 +351,12 @@ impl ClientSession {
         self.phase == Phase::Closed
     }
 
+    /// Whether it waits for a message, and no reply is due.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.phase == Phase::Idle && self.in_flight.is_empty()
+    }
+
     /// What the server offers.
     #[must_use]
     pub fn capabilities(&self) -> &Capabilities {
@@ -392,6 +414,7 @@ impl ClientSession {
             (Some(refusal), Reason::Lost) if !sending.end_is_out => Said {
                 enhanced: said.enhanced,
                 reason: said.reason,
+                step: None,
                 code: None,
                 text: format!("{}, after it said: {}", said.text, refusal.text),
             },

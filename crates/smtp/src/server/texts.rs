@@ -1,7 +1,7 @@
 //! Texts: by DATA and by BDAT, and what is answered when one is whole.
 
 use crate::received::{Trace, received_field};
-use crate::repeat::{Source, repeat_ids};
+use crate::repeat::{Source, message_repeat_id, repeat_ids};
 use crate::server::incoming::{Flow, Incoming};
 use crate::server::options::Service;
 use crate::server::request::{Delivery, Refusal, Request, TextSummary};
@@ -214,7 +214,17 @@ impl ServerSession {
             Some(_) => repeat_ids(source, &transaction.sender, paths, &digest),
             None => Vec::new(),
         };
-        TextSummary { text_bytes, longest_line_bytes, has_eight_bit, digest, head, repeat_ids }
+        let message_repeat_id =
+            head.message_id.as_ref().map(|_| message_repeat_id(source, &transaction.sender, &digest));
+        TextSummary {
+            text_bytes,
+            longest_line_bytes,
+            has_eight_bit,
+            digest,
+            head,
+            repeat_ids,
+            message_repeat_id,
+        }
     }
 
     /// LMTP has an answer for each recipient also where all are refused (RFC 2033, section 4.2).
