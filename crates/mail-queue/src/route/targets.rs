@@ -1,7 +1,7 @@
 //! The addresses that are connected to, in their order.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use scrinium_smtp_wire::AddressLiteral;
 
@@ -38,11 +38,13 @@ pub struct TargetOptions {
     pub most: usize,
     /// Loopback is connected to: in tests, and to a filter on this host.
     pub allow_loopback: bool,
+    /// Addresses of private networks are connected to: where this server's mail stays in one's own network.
+    pub allow_private: bool,
 }
 
 impl Default for TargetOptions {
     fn default() -> Self {
-        Self { order: AddressOrder::default(), most: 5, allow_loopback: false }
+        Self { order: AddressOrder::default(), most: 5, allow_loopback: false, allow_private: false }
     }
 }
 
@@ -129,7 +131,38 @@ fn may_connect(address: IpAddr, own: &OwnHosts, options: &TargetOptions) -> bool
         || canonical.is_multicast()
         || matches!(canonical, IpAddr::V4(address) if address.is_broadcast());
     let is_loopback = canonical.is_loopback() && !options.allow_loopback;
-    !(is_own || is_odd || is_loopback)
+    let is_private = is_private(canonical) && !options.allow_private;
+    !(is_own || is_odd || is_loopback || is_private)
+}
+
+/// Whether an address means something else in each network, so that a stranger's DNS has no business with it (RFC 6890).
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_private_v4(address),
+        IpAddr::V6(address) if address.is_loopback() => false,
+        IpAddr::V6(address) => {
+            let is_local = address.is_unique_local() || address.is_unicast_link_local();
+            // Loopback is a matter of its own.
+            is_local || embedded(address).is_some_and(|inside| is_private_v4(inside) || inside.is_loopback())
+        }
+    }
+}
+
+fn is_private_v4(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    let is_shared = first == 100 && (64..128).contains(&second);
+    address.is_private() || address.is_link_local() || is_shared || first == 0 || first >= 240
+}
+
+/// The address of IPv4 that a gateway would make of one of IPv6: NAT64 (RFC 6052), 6to4 (RFC 3056), or the old form `::a.b.c.d`.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match (a, b, [c, d, e, f]) {
+        (0x64, 0xff9b, [0, 0, 0, 0]) | (0, 0, [0, 0, 0, 0]) => Some(of(g, h)),
+        (0x2002, ..) => Some(of(b, c)),
+        _ => None,
+    }
 }
 
 fn ordered(addresses: &[IpAddr], order: AddressOrder) -> Vec<IpAddr> {
