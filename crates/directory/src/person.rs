@@ -32,6 +32,8 @@ pub struct Person {
     pub internet_address: Option<String>,
     /// The mail database.
     pub mail_file: String,
+    /// In which language the server writes to the person: `de`, for one.
+    pub language: Option<String>,
     /// By what the person can show that it is them. They lie apart from the document.
     pub credentials: Arc<StoredCredentials>,
     /// Whether, until when and by what the person may come in.
@@ -56,6 +58,7 @@ impl Person {
             id,
             full_names: full_names(document)?,
             mail_file: mail_file(document, &short_name)?,
+            language: text(document, "Language")?.map(|language| language.to_lowercase()),
             short_name,
             internet_address,
             credentials: Arc::new(brought_credentials(document)?),

@@ -66,6 +66,12 @@ pub fn keep_server_fields(memo: &mut Map<String, Value>, stored: Option<&Map<Str
 }
 
 impl EnvelopeItems {
+    /// What a memo keeps; nothing where it keeps none, or what cannot be read.
+    pub(crate) fn of_memo(memo: &Map<String, Value>) -> Self {
+        let kept = memo.get(field::ENVELOPE).cloned();
+        kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
+    }
+
     /// The field; `None` where there is nothing to keep.
     pub(crate) fn to_value(&self) -> Option<Value> {
         if *self == Self::default() { None } else { serde_json::to_value(self).ok() }

@@ -4,7 +4,7 @@
 //! [`Router`] to the mail database of everybody whom its recipients stand for ([`Resolver`]). Mail from
 //! elsewhere becomes memos by [`memo_of_message`], one message at a time, or a whole mbox, Maildir or folder by
 //! [`import::Importer`]. What is delivered comes into the folder [`INBOX`], what is imported into the folder that
-//! it lay in.
+//! it lay in. What is for people elsewhere goes into the [`OutgoingQueue`].
 //!
 //! *Invariant*: a memo whose deposit was acknowledged reaches every recipient's mail database exactly once, or
 //! its sender is notified, whenever the server stops. It knows nothing of sockets.
@@ -19,6 +19,7 @@ mod mailbox;
 mod memo;
 mod message;
 mod notes;
+mod outgoing;
 mod recipients;
 mod reread;
 mod router;
@@ -37,7 +38,13 @@ pub use memo::{
 pub use message::{
     MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message, memo_of_reader,
 };
-pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, UndeliverableReason};
+pub use outgoing::{
+    OUTGOING_DATABASE, OutgoingOptions, OutgoingQueue, QUEUE_KEEPER, QUEUED_FORM, QueuedDocument,
+    QueuedDocumentError,
+};
+pub use recipients::{
+    Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason,
+};
 pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
 pub use source::{MessageSource, SourceWriter};

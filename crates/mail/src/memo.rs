@@ -168,7 +168,8 @@ fn texts(memo: &Map<String, Value>, field: &'static str) -> Result<Vec<String>, 
     Ok(list)
 }
 
-fn split_list(text: &str) -> Vec<String> {
+/// The recipients that one text names.
+pub(crate) fn split_list(text: &str) -> Vec<String> {
     let mut quoted = false;
     text.split(|character| {
         quoted ^= character == '"';

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use scrinium_directory::{Found, Group, NameLookup, Person, fold_name};
+use scrinium_mail_queue::MESSAGE_RECIPIENTS_MAX;
 use scrinium_smtp_wire::{Domain, Mailbox};
 
 use crate::address::WrittenAddress;
@@ -20,6 +21,8 @@ pub struct Resolver {
     lookup: Arc<dyn NameLookup>,
     /// Domains whose addresses are `short name@domain`, in lower case.
     local_domains: Arc<[String]>,
+    /// Addresses of other domains are recipients elsewhere, and not unknown.
+    reaches_outside: bool,
 }
 
 /// The people whom a list of recipients stands for.
@@ -27,8 +30,19 @@ pub struct Resolver {
 pub struct Expansion {
     /// Each person once, in the order of their first mention.
     pub people: Vec<Arc<Person>>,
+    /// Whom mail reaches elsewhere, each address once.
+    pub outside: Vec<OutsideRecipient>,
     /// Whom the memo cannot reach, each once.
     pub failures: Vec<Undeliverable>,
+}
+
+/// A recipient of another server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutsideRecipient {
+    /// The address.
+    pub address: Mailbox,
+    /// The recipient as written.
+    pub written: String,
 }
 
 /// A recipient whom a memo cannot reach.
@@ -72,7 +86,31 @@ impl Resolver {
     #[must_use]
     pub fn new(lookup: Arc<dyn NameLookup>, local_domains: &[String]) -> Self {
         let local_domains = local_domains.iter().map(|domain| domain.to_lowercase()).collect();
-        Self { lookup, local_domains }
+        Self { lookup, local_domains, reaches_outside: false }
+    }
+
+    /// The same for a server that sends mail to others: an address of another domain is a recipient there.
+    #[must_use]
+    pub fn reaching_outside(self) -> Self {
+        Self { reaches_outside: true, ..self }
+    }
+
+    /// The address of a person as others write it: the one in the directory, or the short name at the first of our domains.
+    #[must_use]
+    pub fn mailbox_of(&self, person: &Person) -> Option<Mailbox> {
+        let own = person.internet_address.as_deref().and_then(|own| Mailbox::parse(own.as_bytes()).ok());
+        own.or_else(|| {
+            let domain = Domain::parse(self.local_domains.first()?.as_bytes()).ok()?;
+            Mailbox::new(&person.short_name, domain).ok()
+        })
+    }
+
+    /// The address of another server that a written recipient is.
+    fn outside(&self, written: &str) -> Option<Mailbox> {
+        let address = WrittenAddress::read(written).address;
+        let mailbox = Mailbox::parse(address.as_bytes()).ok().filter(|_| self.reaches_outside)?;
+        let is_here = matches!(mailbox.domain(), Domain::Name(name) if self.is_local(name));
+        (!is_here).then_some(mailbox)
     }
 
     /// Whom one written recipient stands for: `Ada Lovelace`, `ada`, `ada@acme.example`,
@@ -83,7 +121,7 @@ impl Resolver {
         // The name next to an address is only decoration: the address says who is meant.
         let name = if written.address.is_empty() { &written.name } else { &written.address };
         match self.lookup.find(name) {
-            Found::Nobody => self.local_part(name).map_or(Found::Nobody, |local| self.lookup.find(local)),
+            Found::Nobody => self.local_part(name).map_or(Found::Nobody, |local| self.find_local(local)),
             found => found,
         }
     }
@@ -112,6 +150,14 @@ impl Resolver {
     #[must_use]
     pub fn is_local(&self, domain: &str) -> bool {
         self.local_domains.contains(&domain.to_lowercase())
+    }
+
+    /// The person or group of a local part. What stands behind a `+` is theirs to sort mail by (RFC 5233).
+    fn find_local(&self, local: &str) -> Found {
+        match (self.lookup.find(local), local.split_once('+')) {
+            (Found::Nobody, Some((base, _))) if !base.is_empty() => self.lookup.find(base),
+            (found, _) => found,
+        }
     }
 
     fn local_part<'a>(&self, address: &'a str) -> Option<&'a str> {
@@ -159,13 +205,26 @@ impl Walk<'_> {
             }
             Found::Group(found) => self.seen.insert(found.id.clone()).then_some(found),
             Found::Nobody => {
-                self.fail(written, group, UndeliverableReason::Unknown);
+                match self.resolver.outside(written) {
+                    Some(address) => self.leave(written, group, address),
+                    None => self.fail(written, group, UndeliverableReason::Unknown),
+                }
                 None
             }
             Found::Several => {
                 self.fail(written, group, UndeliverableReason::Ambiguous);
                 None
             }
+        }
+    }
+
+    /// Adds a recipient of another server.
+    fn leave(&mut self, written: &str, group: Option<&Group>, address: Mailbox) {
+        if self.expansion.outside.len() >= MESSAGE_RECIPIENTS_MAX {
+            return self.fail(written, group, UndeliverableReason::TooMany);
+        }
+        if self.seen.insert(format!("\r{address}")) {
+            self.expansion.outside.push(OutsideRecipient { address, written: written.to_owned() });
         }
     }
 

@@ -16,10 +16,12 @@ use serde_json::{Map, Value};
 
 use super::failure::{Failure, is_failure_memo};
 use super::waiting::Waiting;
+use crate::envelope::EnvelopeItems;
 use crate::inbox::{INBOX, into_folder};
 use crate::mail_file::open_mail_file;
 use crate::memo::{field, recipients_of};
-use crate::recipients::Resolver;
+use crate::outgoing::OutgoingQueue;
+use crate::recipients::{OutsideRecipient, Resolver};
 use crate::time::now_text;
 
 /// Who takes mail from a mail.box to mail files.
@@ -30,6 +32,8 @@ pub(super) static ROUTER: Access = Access::of_the_server("routing mail");
 pub(super) struct Outcome {
     /// Mail databases that have it now and had not before.
     pub(super) delivered: u64,
+    /// Recipients elsewhere, for whom it is in the queue of outgoing mail.
+    pub(super) handed_over: usize,
     /// Whom it will never reach.
     pub(super) failures: Vec<Failure>,
     /// Why it must be tried again.
@@ -41,6 +45,8 @@ pub(super) struct Deliverer<'r> {
     pub(super) databases: &'r Databases,
     pub(super) mailboxes: &'r [Arc<Database>],
     pub(super) resolver: &'r Resolver,
+    /// Where messages go that are for people elsewhere.
+    pub(super) outgoing: Option<&'r OutgoingQueue>,
     /// Updates that may be on their way to the disk at once.
     pub(super) updates_at_once: usize,
 }
@@ -65,11 +71,21 @@ struct Sent {
     update: Update,
 }
 
-/// The id of a memo in a mail database: the same for every attempt to deliver it. That a document of this id
+/// The id of a memo in a mail database: the same for every attempt to deliver it, and for a message of SMTP that comes once more,
+/// whoever of its recipients it comes for. That a document of this id
 /// is there, or its tombstone, is how a delivery is remembered: it is written in the same batch as the memo,
 /// and a recipient who deletes the memo leaves it in place.
 pub(super) fn delivered_id(mailbox: &Database, memo: &Waiting) -> String {
+    if let Some(repeat_id) = EnvelopeItems::of_memo(&memo.memo).repeat_id {
+        let mut hasher = blake3::Hasher::new_derive_key("scrinium 2026 id of a delivered message of SMTP");
+        return hasher.update(repeat_id.as_bytes()).finalize().to_hex().chars().take(32).collect();
+    }
     id_of("scrinium 2026 id of a delivered memo", mailbox, memo)
+}
+
+/// The id of the message in the queue of outgoing mail.
+pub(crate) fn queued_id(mailbox: &Database, memo: &Waiting) -> String {
+    id_of("scrinium 2026 id of an outgoing message", mailbox, memo)
 }
 
 /// The id of the memo that tells the sender of failures.
@@ -91,7 +107,7 @@ impl Deliverer<'_> {
     /// Delivers all memos of a round. When this returns, every delivery that is counted is durable.
     pub(super) fn deliver(&self, round: &[Waiting]) -> Vec<Outcome> {
         let mut outcomes: Vec<Outcome> = round.iter().map(|_| Outcome::default()).collect();
-        let by_file = self.addressed(round, &mut outcomes);
+        let (by_file, outside) = self.addressed(round, &mut outcomes);
         let mut copies: Vec<Option<Copy>> = round.iter().map(|_| None).collect();
         let mut sent: VecDeque<Sent> = VecDeque::new();
         for memos in by_file.into_values() {
@@ -109,12 +125,50 @@ impl Deliverer<'_> {
         for update in sent {
             finish(update, &mut outcomes);
         }
+        for (place, recipients) in outside {
+            self.hand_over(place, &recipients, round, &mut outcomes);
+        }
         outcomes
     }
 
-    /// Mail databases with the memos that go there, each memo once.
-    fn addressed(&self, round: &[Waiting], outcomes: &mut [Outcome]) -> BTreeMap<String, Vec<Addressed>> {
+    /// Puts a memo into the queue of outgoing mail.
+    fn hand_over(
+        &self,
+        place: usize,
+        recipients: &[OutsideRecipient],
+        round: &[Waiting],
+        outcomes: &mut [Outcome],
+    ) {
+        let (Some(memo), Some(outcome)) = (round.get(place), outcomes.get_mut(place)) else {
+            never!("an addressed memo is one of the round", "memo {place} of {}", round.len());
+            return;
+        };
+        let (Some(mailbox), Some(queue)) = (self.mailboxes.get(memo.mailbox), self.outgoing) else {
+            never!("a memo waits in one of the mail.boxes");
+            return;
+        };
+        match queue.accept((mailbox, memo), recipients, self.resolver) {
+            Ok(failures) => {
+                outcome.handed_over = recipients.len().saturating_sub(failures.len());
+                outcome.failures.extend(failures);
+            }
+            Err(error @ (DatabaseError::TooLarge { .. } | DatabaseError::Invalid { .. })) => {
+                let reason = format!("the message cannot be sent: {error}");
+                outcome.failures.push(Failure { recipient: String::new(), reason });
+            }
+            Err(error) => outcome.later = Some(format!("the queue of outgoing mail: {error}")),
+        }
+    }
+
+    /// Mail databases with the memos that go there, each memo once; and memos with those elsewhere whom they are for.
+    #[allow(clippy::type_complexity, reason = "two lists")]
+    fn addressed(
+        &self,
+        round: &[Waiting],
+        outcomes: &mut [Outcome],
+    ) -> (BTreeMap<String, Vec<Addressed>>, Vec<(usize, Vec<OutsideRecipient>)>) {
         let mut by_file: BTreeMap<String, Vec<Addressed>> = BTreeMap::new();
+        let mut outside = Vec::new();
         for (place, (memo, outcome)) in round.iter().zip(outcomes).enumerate() {
             let recipients = match recipients_of(&memo.memo) {
                 Ok(recipients) => recipients,
@@ -124,6 +178,17 @@ impl Deliverer<'_> {
                 }
             };
             let expansion = self.resolver.expand(&recipients);
+            let takes = |recipient: &OutsideRecipient| {
+                self.outgoing.is_some_and(|queue| queue.takes(&recipient.address))
+            };
+            let (leaving, unknown): (Vec<_>, Vec<_>) = expansion.outside.into_iter().partition(takes);
+            if !leaving.is_empty() {
+                outside.push((place, leaving));
+            }
+            outcome.failures.extend(unknown.into_iter().map(|recipient| Failure {
+                reason: format!("{}: nobody in the directory has this name or address", recipient.written),
+                recipient: recipient.written,
+            }));
             outcome.failures.extend(
                 expansion.failures.iter().map(|failure| Failure {
                     recipient: failure.written.clone(),
@@ -138,7 +203,7 @@ impl Deliverer<'_> {
                 }
             }
         }
-        by_file
+        (by_file, outside)
     }
 
     fn send(

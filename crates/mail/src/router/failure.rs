@@ -23,15 +23,15 @@ const MOST_REASONS: usize = 100;
 
 /// A recipient whom a memo did not reach, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// As the memo or a group names the recipient.
-    pub(super) recipient: String,
+    pub(crate) recipient: String,
     /// A sentence.
-    pub(super) reason: String,
+    pub(crate) reason: String,
 }
 
 /// Whether a memo is itself a delivery failure: about those nobody is notified.
-pub(super) fn is_failure_memo(memo: &Map<String, Value>) -> bool {
+pub(crate) fn is_failure_memo(memo: &Map<String, Value>) -> bool {
     memo.get(field::FORM).and_then(Value::as_str) == Some(FAILURE_FORM)
 }
 

@@ -1,5 +1,5 @@
 //! The router: takes memos out of the mail.box databases and puts them into the mail databases of their
-//! recipients.
+//! recipients, or into the queue of outgoing mail.
 //!
 //! It works in rounds. A round takes what waits in all mail.boxes, expands the recipients, writes to each mail
 //! database all that is for it in one batch (the batches of a round share the log's syncs), waits until all is
@@ -15,7 +15,9 @@ mod failure;
 mod routed;
 mod waiting;
 
-pub(crate) use delivery::was_delivered;
+pub(crate) use delivery::{queued_id, was_delivered};
+pub(crate) use failure::{Failure, is_failure_memo};
+pub(crate) use waiting::Waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,10 +34,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::mailbox::Mailboxes;
+use crate::outgoing::OutgoingQueue;
 use crate::recipients::Resolver;
 use delivery::{Deliverer, Outcome};
 use routed::OnRouted;
-use waiting::{Followed, Waiting};
+use waiting::Followed;
 
 pub use routed::{Routed, RoutedState};
 
@@ -76,6 +79,8 @@ pub struct Round {
     pub memos: u64,
     /// Deliveries, one for each mail database that got a memo.
     pub delivered: u64,
+    /// Recipients elsewhere for whom memos went into the queue of outgoing mail.
+    pub handed_over: u64,
     /// Memos that left their mail.box.
     pub routed: u64,
     /// Senders who were told of a failure.
@@ -90,6 +95,7 @@ pub struct Round {
 pub struct Router {
     databases: Databases,
     resolver: Resolver,
+    outgoing: Option<OutgoingQueue>,
     options: RouterOptions,
     mailboxes: Vec<Followed>,
     statistics: RouterStatistics,
@@ -155,11 +161,20 @@ impl Router {
         Ok(Self {
             databases: databases.clone(),
             resolver,
+            outgoing: None,
             options,
             mailboxes: followed.collect::<Result<_>>()?,
             statistics,
             on_routed: None,
         })
+    }
+
+    /// Puts what is for people elsewhere into the queue of outgoing mail. Without it they are unknown.
+    #[must_use]
+    pub fn with_outgoing(mut self, queue: OutgoingQueue) -> Self {
+        self.resolver = self.resolver.reaching_outside();
+        self.outgoing = Some(queue);
+        self
     }
 
     /// Calls `told` with every memo that a round has taken up, on the round's thread, so it must not wait.
@@ -193,6 +208,7 @@ impl Router {
                 databases: &self.databases,
                 mailboxes: &mailboxes,
                 resolver: &self.resolver,
+                outgoing: self.outgoing.as_ref(),
                 updates_at_once: self.options.updates_at_once,
             };
             let outcomes = deliverer.deliver(&waiting);
@@ -223,6 +239,7 @@ impl Router {
         let mut endings: Vec<(Taken<'_>, Ending)> = Vec::with_capacity(waiting.len());
         for (memo, outcome) in waiting.iter().zip(outcomes) {
             round.delivered += outcome.delivered;
+            round.handed_over += outcome.handed_over as u64;
             self.statistics.delivered.add(outcome.delivered);
             match &outcome.later {
                 Some(reason) => self.keep(memo, reason, round),
@@ -343,6 +360,7 @@ impl Router {
         let elapsed = self.waited(memo);
         self.tell(&Routed {
             delivered: outcome.delivered,
+            handed_over: outcome.handed_over,
             failed: outcome.failures.len(),
             reason: outcome.failures.first().map(|failure| failure.reason.as_str()),
             ..Routed::of(memo, ending.state(outcome), elapsed)

@@ -51,6 +51,8 @@ pub struct Routed<'m> {
     pub state: RoutedState,
     /// Mail databases that got it in this round.
     pub delivered: u64,
+    /// Recipients elsewhere, for whom it is in the queue of outgoing mail now.
+    pub handed_over: usize,
     /// Recipients whom it will never reach.
     pub failed: usize,
     /// Why it is not delivered, of the first such recipient.
@@ -70,6 +72,7 @@ impl<'m> Routed<'m> {
             message_id: memo.memo.get(field::MESSAGE_ID).and_then(Value::as_str).unwrap_or_default(),
             state,
             delivered: 0,
+            handed_over: 0,
             failed: 0,
             reason: None,
             attempts: memo.attempts,

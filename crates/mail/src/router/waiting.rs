@@ -24,14 +24,14 @@ const CHANGES_AT_ONCE: usize = 64;
 
 /// A memo that is to be delivered.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     /// Its mail.box, by its place in the router's list.
     pub(super) mailbox: usize,
-    pub(super) id: String,
-    pub(super) revision: String,
+    pub(crate) id: String,
+    pub(crate) revision: String,
     pub(super) change_number: u64,
     /// Its document, with `_id`, `_rev` and `_attachments`.
-    pub(super) memo: Map<String, Value>,
+    pub(crate) memo: Map<String, Value>,
     pub(super) first_seen: Instant,
     pub(super) attempts: u32,
 }
