@@ -11,6 +11,7 @@ use scrinium_catalog::{Databases, NameRange};
 use scrinium_clock::Clock;
 use scrinium_database::{Database, Properties};
 use scrinium_maintenance::CompactOrder;
+use scrinium_outbound::OutboundControls;
 use scrinium_statistics::{Registry, Snapshot, Task, Tasks};
 use scrinium_store::Store;
 use scrinium_worker::{WorkerOptions, WorkerPool};
@@ -45,6 +46,8 @@ pub struct Ground {
     ports: RwLock<Vec<String>>,
     /// While the server has them open.
     databases: RwLock<Option<(Store, Databases)>>,
+    /// While outgoing mail is sent.
+    outbound: RwLock<Option<OutboundControls>>,
     fixups: Fixups,
     freezes: Freezes,
     backups: BackupFigures,
@@ -136,6 +139,7 @@ impl Ground {
             running_since,
             ports: RwLock::default(),
             databases: RwLock::default(),
+            outbound: RwLock::default(),
             fixups,
             freezes,
         }
@@ -168,6 +172,11 @@ impl Ground {
     /// Lets the console work on databases, until it learns that they are about to be closed.
     pub fn set_databases(&self, databases: Option<(Store, Databases)>) {
         *self.databases.write() = databases;
+    }
+
+    /// Lets the console ask the queue of outgoing mail, and order it.
+    pub(crate) fn set_outbound(&self, outbound: Option<OutboundControls>) {
+        *self.outbound.write() = outbound;
     }
 
     /// Changes that are held for a snapshot.
@@ -283,6 +292,10 @@ impl ServerParts for Ground {
 
     fn databases(&self) -> Option<Databases> {
         self.open_databases().ok().map(|(_, databases)| databases)
+    }
+
+    fn outbound(&self) -> Option<OutboundControls> {
+        self.outbound.read().clone()
     }
 
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use scrinium_catalog::is_mailbox;
 use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Level, Secret, Submission};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person, check_password};
-use scrinium_mail::{Resolver, check_mailable, field, format_address};
+use scrinium_mail::{Resolver, check_mailable, field, format_address, keep_server_fields};
 use serde_json::{Map, Value};
 
 use crate::config::{RunningConfiguration, Settings};
@@ -43,6 +43,7 @@ impl Guard for OwnDatabases {
             check_proof(&submission, &directory)?;
             return directory.check(&submission);
         }
+        let stored = if submission.access.identity().is_some() { submission.present()? } else { None };
         let mut document = submission.document;
         let text = |member: &str| document.get(member).and_then(Value::as_str).unwrap_or_default();
         let is_design = text("_id").starts_with(['_']);
@@ -50,6 +51,7 @@ impl Guard for OwnDatabases {
         if !is_design && !is_deleted {
             check_mailable(&document).map_err(|error| forbidden(error.to_string()))?;
             if let Some(identity) = submission.access.identity() {
+                keep_server_fields(&mut document, stored.as_ref());
                 let lookup: Arc<dyn NameLookup> = directory.clone();
                 let resolver = Resolver::new(lookup, &self.domains);
                 Post { directory, resolver }.sign(&mut document, identity)?;

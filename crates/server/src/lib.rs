@@ -34,6 +34,7 @@ mod log_command;
 mod log_database;
 mod machine;
 mod mail_import;
+mod mail_out;
 mod mail_ports;
 pub mod messages;
 mod people;

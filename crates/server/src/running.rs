@@ -8,6 +8,7 @@ use scrinium_clock::milliseconds;
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
+use scrinium_outbound::OutboundHandle;
 use scrinium_port::{Port, Ports};
 use scrinium_store::Purpose;
 use tokio::task::JoinHandle;
@@ -25,12 +26,13 @@ use crate::mail_ports::{MailParts, listening, mail_ports};
 use crate::people::{People, PeopleParts};
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
-use crate::{file_limits, limits};
+use crate::{file_limits, limits, mail_out};
 
 /// A server that answers.
 pub(crate) struct Running {
     storage: Storage,
     router: RouterHandle,
+    outbound: Option<OutboundHandle>,
     upkeep: JoinHandle<()>,
     log_writer: Option<LogWriter>,
     port: JoinHandle<()>,
@@ -71,6 +73,8 @@ impl Running {
         let router = Router::open(&storage.databases, &mailboxes, resolver.clone(), options, statistics);
         let recorded = log.clone();
         let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed));
+        let outgoing = mail_out::queue(ground, &settings, &storage.databases)?;
+        let router = outgoing.iter().cloned().fold(router, Router::with_outgoing);
 
         let clock = ground.clock().clone();
         let accounts = limits::accounts(&settings, files, clock.clone());
@@ -102,6 +106,7 @@ impl Running {
         state.set_audit(Arc::new(log.clone()));
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
+        let notices = mailboxes.clone();
         let parts = MailParts {
             resolver,
             mailboxes,
@@ -124,8 +129,11 @@ impl Running {
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { ports.run(follow(state, stopping.wait()), grace).await });
         let router = router.start();
+        let outbound =
+            outgoing.map(|queue| mail_out::start(ground, (queue, notices, log.clone()))).transpose()?;
+        ground.set_outbound(outbound.as_ref().map(OutboundHandle::controls));
         let upkeep = upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground));
-        Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), log_writer, port })
+        Ok(Self { storage, router, outbound, upkeep: tokio::spawn(upkeep), log_writer, port })
     }
 
     /// Waits until the ports have given up their requests, then closes the rest.
@@ -138,7 +146,11 @@ impl Running {
             // One that has just ended need not be told.
             let _told = ground.tasks().cancel(task.id);
         }
+        ground.set_outbound(None);
         self.router.stop().await;
+        if let Some(outbound) = self.outbound {
+            outbound.stop().await;
+        }
         drop(self.upkeep.await);
         let (log_writer, storage) = (self.log_writer, self.storage);
         let closed = tokio::task::spawn_blocking(move || {

@@ -201,6 +201,21 @@ pub struct ImportMailArguments {
 pub enum MailCommand {
     /// Read stored messages again, for what an earlier release read otherwise
     Reread(MailRereadArguments),
+    /// Where is a message? What became of it, from the log database of a running server
+    Trace(MailTraceArguments),
+}
+
+/// Arguments of `mail trace`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+The log database keeps what became of mail for log_database.keep_mail_for, usually a month. On the console: show message.")]
+pub struct MailTraceArguments {
+    /// The Message-ID, with or without its angle brackets
+    #[arg(value_name = "MESSAGE-ID")]
+    pub message_id: String,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
 }
 
 /// Arguments of `mail reread`.

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Read};
 
-use super::arguments::ConsoleArguments;
+use super::arguments::{ConnectionArguments, ConsoleArguments, MailTraceArguments};
 use super::connect::connect;
 use super::{Failure, Terminal};
 use crate::client::ClientError;
@@ -17,15 +17,41 @@ pub(super) fn console(
     environment: &[(String, String)],
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let client = connect(&configuration.settings(), &arguments.connection, environment, terminal)?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::work)?;
-    let send = |command: &str| runtime.block_on(client.send(command));
     if arguments.command.is_empty() {
-        return converse(send, terminal);
+        let client = connect(&configuration.settings(), &arguments.connection, environment, terminal)?;
+        let runtime = runtime()?;
+        return converse(|command: &str| runtime.block_on(client.send(command)), terminal);
     }
-    let reply = send(&arguments.command.join(" ")).map_err(Failure::work)?;
+    let command = arguments.command.join(" ");
+    one(configuration, &arguments.connection, environment, terminal, &command)
+}
+
+/// `scrinium mail trace`
+pub(super) fn trace(
+    configuration: &Configuration,
+    arguments: &MailTraceArguments,
+    environment: &[(String, String)],
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let command = format!("show message {}", arguments.message_id);
+    one(configuration, &arguments.connection, environment, terminal, &command)
+}
+
+/// One command, and its answer.
+fn one(
+    configuration: &Configuration,
+    connection: &ConnectionArguments,
+    environment: &[(String, String)],
+    terminal: &Terminal,
+    command: &str,
+) -> Result<(), Failure> {
+    let client = connect(&configuration.settings(), connection, environment, terminal)?;
+    let reply = runtime()?.block_on(client.send(command)).map_err(Failure::work)?;
     terminal.data(&reply.text, &reply.data)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::work)
 }
 
 /// Reads commands until the input ends, `exit` or `quit`. On a terminal a wrong command is reported and the

@@ -229,6 +229,9 @@ fn dispatch(
         CommandLine::Mail { command: MailCommand::Reread(reread) } => {
             program.reread_mail(load()?, &reread, terminal)
         }
+        CommandLine::Mail { command: MailCommand::Trace(asked) } => {
+            console::trace(&load()?, &asked, &sources.environment, terminal)
+        }
         CommandLine::Person { command } => program.person(load()?, &command, terminal),
         CommandLine::Group { command } => program.group(load()?, &command, terminal),
         CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),

@@ -471,6 +471,71 @@ configuration! {
         socket: Text { form: "a path, or empty", check: checks::file_or_empty } = "", File;
     }
 
+    /// Mail to other servers, by SMTP (docs/operate/mail-out.md).
+    outbound as OutboundSettings {
+        /// Which way mail for people elsewhere takes. `off`: none; its senders hear that the recipients are unknown. `mx`: to the hosts
+        /// that DNS names for each domain. `relay`: to `outbound.relay`.
+        route: Choice { options: &["off", "mx", "relay"] } = "off", File;
+        /// The server to which mail is handed, whatever its domain, such as `smarthost.example:587`.
+        relay: Addresses { at_least: 0 } = "", File,
+            domino "Relay host for messages leaving the local internet domain";
+        /// The name to log in with there. Empty: nobody logs in. The connection must then be encrypted, with a certificate for that host.
+        relay_user: Text { form: "a name, or empty", check: checks::anything } = "", File;
+        /// The file whose first line is the password. It is read when it is needed, and should be its owner's alone.
+        relay_password: Path = "relay.password", File;
+        /// Whether the connection to the relay host is encrypted from its first byte, as on port 465.
+        relay_implicit_tls: Boolean = "false", File;
+        /// Whether connections are encrypted. `opportunistic`: where the other server offers it, with any certificate. `required`: always,
+        /// with any certificate. `verified`: always, with a certificate for the host. `off`: never.
+        tls: Choice { options: &["opportunistic", "required", "verified", "off"] } = "opportunistic", File;
+        /// A file of certificates (PEM) of authorities that are trusted in addition to the system's. Empty: none.
+        ca_file: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
+        /// A file of rules that lead mail for some addresses and domains another way. Empty: none.
+        transports: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
+        /// A file of rules that make one recipient's address another one before the way is looked for. Empty: none.
+        rewrites: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
+        /// The folder of the passwords that transport rules name: a file each.
+        secrets_dir: Path = "secrets", File;
+        /// The port of other servers.
+        port: Integer { min: 1, max: 65_535 } = "25", File;
+        /// Name servers, such as `127.0.0.1:53`. Empty: those of `/etc/resolv.conf`.
+        resolvers: Addresses { at_least: 0 } = "", File;
+        /// Which addresses of a host are tried: both kinds, beginning with one, or one kind alone.
+        ip: Choice { options: &["v6_first", "v4_first", "v6", "v4"] } = "v6_first", File;
+        /// Whether DNS may lead mail to addresses of private networks and of this machine. A relay host and transport rules may in any
+        /// case.
+        private_networks: Boolean = "false", File;
+        /// Messages that are sent at once.
+        attempts: Integer { min: 1, max: 10_000 } = "500", Restart;
+        /// Of these, messages to one destination, at most. It begins with five, and learns how many the other server bears.
+        destination_connections: Integer { min: 1, max: 1000 } = "20", Restart;
+        /// The longest that another server may take to answer a command; twice as long for the answer to a whole message.
+        command_timeout: Duration { min: SECOND, max: HOUR } = "5 min", Restart;
+        /// The longest that one attempt may take, however slowly the other server answers; a minute more for each megabyte.
+        session_timeout: Duration { min: SECOND, max: DAY } = "30 min", Restart;
+    }
+
+    /// The queue of mail to other servers: when what is tried, and when it is given up.
+    queue as QueueSettings {
+        /// What could not be sent is tried again after this, then after twice as long, and so on.
+        first_retry: Duration { min: SECOND, max: DAY } = "5 min", Restart, domino "InitialRetryInterval";
+        /// The longest time between two attempts.
+        longest_retry: Duration { min: SECOND, max: DAY } = "4 h", Restart;
+        /// A message is given up after this time, and its sender hears of it.
+        lifetime: Duration { min: Duration::from_secs(60), max: YEAR } = "5 d", Restart;
+        /// The same for notices, which have no sender.
+        report_lifetime: Duration { min: Duration::from_secs(60), max: YEAR } = "2 d", Restart;
+        /// The sender of a message that is still tried hears of the delay after this time, once. 0: never.
+        delay_notice: Duration { min: Duration::ZERO, max: YEAR } = "4 h", Restart;
+        /// Notices that could not be sent, and mail without a sender, are kept for this time (`show queue`: dead).
+        keep_dead_for: Duration { min: HOUR, max: CENTURY } = "30 d", Restart;
+        /// A message that has gone through more servers goes round in a circle, and is returned.
+        max_hops: Integer { min: 1, max: 1000 } = "100", Restart, domino "Maximum hop count";
+        /// Senders, such as mailing lists, of whose messages each recipient gets one with a sender of its own, so that a bounce says whom it
+        /// is about: `list+bob=example.net@acme.example`.
+        verp_senders: TextList { form: "an address", check: checks::anything } = "", Restart;
+    }
+
     /// The database in which the server keeps a record of what happens (docs/operate/log-database.md).
     log_database as LogDatabaseSettings {
         /// Its name. Administrators alone may read it. Empty: no record is kept.
@@ -478,6 +543,8 @@ configuration! {
             File;
         /// Documents are removed after this time, and leave no tombstones.
         keep_for: Duration { min: HOUR, max: CENTURY } = "14 d", Running;
+        /// What became of memos and of outgoing mail (`scrinium mail trace`) is removed after this time.
+        keep_mail_for: Duration { min: HOUR, max: CENTURY } = "31 d", Running;
         /// The statistics of each full hour are removed after this time.
         keep_hourly_for: Duration { min: HOUR, max: CENTURY } = "365 d", Running;
         /// The audit, which tells who changed what may be done here, is removed after this time.

@@ -5,10 +5,11 @@
 use std::time::Duration;
 
 use scrinium_maintenance::CompactOrder;
+use scrinium_outbound::QueueOrder;
 
 use super::{
     ConsoleError, FixupOrder, LogQuery, MoveAttachments, SetProperty, UpdateViews, attachments, compact,
-    log_database, reread,
+    log_database, queue, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -75,6 +76,24 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: log_database::ARGUMENTS,
         help: log_database::HELP,
         build: |rest| LogQuery::parse(rest).map(Command::ShowLog),
+    },
+    CommandLine {
+        words: &["show", "queue"],
+        arguments: queue::SHOW_ARGUMENTS,
+        help: queue::SHOW_HELP,
+        build: |rest| Some(Command::ShowQueue(optional(rest))),
+    },
+    CommandLine {
+        words: &["show", "message"],
+        arguments: "MESSAGE-ID",
+        help: queue::TRACE_HELP,
+        build: |rest| Some(Command::ShowMessage(optional(rest)?)),
+    },
+    CommandLine {
+        words: &["tell", "router"],
+        arguments: queue::TELL_ARGUMENTS,
+        help: queue::TELL_HELP,
+        build: |rest| queue::parse_order(rest).map(Command::TellRouter),
     },
     CommandLine {
         words: &["show", "configuration"],
@@ -216,6 +235,9 @@ pub enum Command {
     Move { database: String, volume: String },
     Fixup(FixupOrder),
     ShowFixup,
+    ShowQueue(Option<String>),
+    ShowMessage(String),
+    TellRouter(QueueOrder),
     ShowAside(Option<String>),
     BackUp(BackupOrder),
     RestoreDatabase(RestoreOrder),
@@ -243,6 +265,8 @@ impl Command {
                 | Self::ShowDatabase(_)
                 | Self::ShowVolumes
                 | Self::ShowFixup
+                | Self::ShowQueue(_)
+                | Self::ShowMessage(_)
                 | Self::ShowAside(_)
                 | Self::Help
         )
@@ -265,6 +289,9 @@ impl Command {
         }
         let mut matching: Vec<&CommandLine> =
             COMMANDS.iter().filter(|known| known.rest_of(line).is_some()).collect();
+        // Of a command's words and more of them, the more are meant: tell router, and not tell with a number.
+        let most = matching.iter().map(|known| known.words.len()).max().unwrap_or_default();
+        matching.retain(|known| known.words.len() == most);
         // Words in full are clear, also where another command's words begin so.
         if matching.iter().any(|known| known.is_in_full(line)) {
             matching.retain(|known| known.is_in_full(line));

@@ -10,7 +10,7 @@ use crate::config::parse_duration;
 use crate::log_database::{Class, time_text};
 
 pub(super) const ARGUMENTS: &str =
-    "[events|mail|tasks|slow|usage|logins|audit] [SINCE] [-l LEVEL] [-n COUNT]";
+    "[events|mail|outgoing|tasks|slow|usage|logins|audit] [SINCE] [-l LEVEL] [-n COUNT]";
 
 pub(super) const HELP: &str = "What happened lately, from the log database: of the last hour (1h) or since a time \
      (2026-11-22T10:00), events from a level up (-l warn)";
@@ -73,6 +73,7 @@ fn class_of(word: &str) -> Option<Class> {
     let classes = [
         ("events", Class::Event),
         ("mail", Class::Mail),
+        ("outgoing", Class::Outgoing),
         ("tasks", Class::Task),
         ("slow", Class::Slow),
         ("usage", Class::Usage),
@@ -189,6 +190,12 @@ fn columns(class: Class) -> Vec<Column> {
             right("Failed", "Failed"),
             right("ms", "Milliseconds"),
             left("Reason", "Reason"),
+        ],
+        Class::Outgoing => vec![
+            left("Change", "Change"),
+            left("From", "From"),
+            left("Destination", "Destination"),
+            left("What", "Words"),
         ],
         Class::Task => vec![
             left("Task", "Task"),

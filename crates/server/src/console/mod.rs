@@ -13,6 +13,7 @@ mod log;
 mod log_database;
 mod memory;
 mod pattern;
+mod queue;
 mod reread;
 mod server;
 mod settings;
@@ -27,6 +28,7 @@ use std::time::Duration;
 use scrinium_catalog::Databases;
 use scrinium_database::Properties;
 use scrinium_maintenance::CompactOrder;
+use scrinium_outbound::OutboundControls;
 use scrinium_statistics::{Snapshot, Tasks, breaks_line};
 use serde_json::{Map, Value, json};
 
@@ -50,6 +52,8 @@ pub trait ServerParts: Send + Sync {
     fn configuration(&self) -> &RunningConfiguration;
     /// What there is to say of the server as a whole.
     fn report(&self) -> ServerReport;
+    /// The queue of outgoing mail, while it is worked on.
+    fn outbound(&self) -> Option<OutboundControls>;
     /// The databases, while they are open.
     fn databases(&self) -> Option<Databases>;
     /// Begins to bring views up to date, in the background; returns how many databases' views.
@@ -263,6 +267,12 @@ impl Console {
             Command::ShowVolumes => volumes::show_volumes(&open()?, &parts.statistics()),
             Command::Move { database, volume } => volumes::begin_move(parts, &database, &volume),
             Command::Fixup(order) => fixup::begin(parts, &order),
+            Command::ShowQueue(what) => queue::show_queue(parts.outbound(), what.as_deref()),
+            Command::TellRouter(order) => queue::tell(parts.outbound(), &order),
+            Command::ShowMessage(id) => {
+                let settings = parts.configuration().settings();
+                queue::show_message(&open()?, &settings.log_database.name, &id)
+            }
             Command::ShowFixup => Ok(parts.fixup_reports()),
             Command::ShowAside(database) => {
                 parts.set_aside(database.as_deref()).map_err(ConsoleError::NotFound)

@@ -14,6 +14,10 @@ const DESIGN: &str = include_str!("design.json");
 
 pub(super) const DESIGN_ID: &str = "_design/log";
 
+/// Where what became of a message is found by its Message-ID.
+pub(crate) const MESSAGES_DESIGN: &str = "log";
+pub(crate) const MESSAGES_VIEW: &str = "messages";
+
 /// In the design document: who has made it, so that no other database of this name is taken for the log database.
 const MADE_BY: (&str, &str) = ("made_by", "scrinium");
 

@@ -30,6 +30,8 @@ use parking_lot::Mutex;
 use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, milliseconds};
 use scrinium_mail::Routed;
+use scrinium_mail_queue::show::trace;
+use scrinium_outbound::Told;
 use scrinium_statistics::{Counter, Registry, TaskState, TaskStatus};
 use serde_json::{Map, Value, json};
 
@@ -41,6 +43,7 @@ use retention::Keep;
 use usage::UsageTable;
 use writer::LogParts;
 
+pub(crate) use design::{MESSAGES_DESIGN, MESSAGES_VIEW};
 pub(crate) use events::EventLayer;
 pub(crate) use record::{Class, time_text};
 pub(crate) use writer::LogWriter;
@@ -117,7 +120,12 @@ impl LogDatabase {
             });
         }
         // These are read whenever old documents are looked for.
-        for key in ["log_database.keep_for", "log_database.keep_hourly_for", "log_database.keep_audit_for"] {
+        for key in [
+            "log_database.keep_for",
+            "log_database.keep_mail_for",
+            "log_database.keep_hourly_for",
+            "log_database.keep_audit_for",
+        ] {
             configuration.on_change(key, |_| Ok(()));
         }
     }
@@ -138,7 +146,12 @@ impl LogDatabase {
         let keep = move || {
             let settings = configuration.settings();
             let keep = &settings.log_database;
-            Keep { documents: keep.keep_for, hourly: keep.keep_hourly_for, audit: keep.keep_audit_for }
+            Keep {
+                documents: keep.keep_for,
+                mail: keep.keep_mail_for,
+                hourly: keep.keep_hourly_for,
+                audit: keep.keep_audit_for,
+            }
         };
         let (databases, statistics) = (databases.clone(), statistics.clone());
         LogWriter::start(self, LogParts { databases, statistics, name, keep: Box::new(keep) })
@@ -209,6 +222,27 @@ impl LogDatabase {
         });
     }
 
+    /// Records what happens to an entry of the queue of outgoing mail.
+    pub(crate) fn queued_mail(&self, told: &Told<'_>) {
+        let entry = told.entry;
+        // The line names recipients, which only the first record of an entry does by itself.
+        let lines = trace([&entry.snapshot(entry.arrived_ms), told.record]);
+        let is_first = matches!(told.record.change, scrinium_mail_queue::Change::Queued(_));
+        for line in lines.into_iter().skip(usize::from(!is_first)) {
+            self.record_always(Class::Outgoing, || {
+                fields_of(json!({
+                    "Change": told.record.change.word(),
+                    "From": bounded(&entry.envelope.turn()),
+                    "Memo": bounded(&entry.id),
+                    "MessageID": bounded(entry.envelope.message_id.as_deref().unwrap_or_default()),
+                    "Destination": bounded(&entry.destination.to_string()),
+                    "Attempts": entry.attempts,
+                    "Words": bounded(&line.words),
+                }))
+            });
+        }
+    }
+
     /// Records what became of a memo.
     pub(crate) fn routed(&self, routed: &Routed<'_>) {
         self.record(Class::Mail, || {
@@ -218,6 +252,8 @@ impl LogDatabase {
                 "Memo": bounded(routed.id),
                 "MessageID": bounded(routed.message_id),
                 "Delivered": routed.delivered,
+                "HandedOver": routed.handed_over,
+                "Words": routed_words(routed),
                 "Failed": routed.failed,
                 "Attempts": routed.attempts + 1,
                 "Milliseconds": milliseconds(routed.elapsed),
@@ -225,6 +261,21 @@ impl LogDatabase {
             }))
         });
     }
+}
+
+/// What became of a memo, in words.
+fn routed_words(routed: &Routed<'_>) -> String {
+    let mut words = format!("{}: {} mail files", routed.state.word(), routed.delivered);
+    if routed.handed_over > 0 {
+        words.push_str(&format!(", queued for {} recipients elsewhere", routed.handed_over));
+    }
+    if routed.failed > 0 {
+        words.push_str(&format!(", {} recipients not reached", routed.failed));
+    }
+    if let Some(reason) = routed.reason {
+        words.push_str(&format!(": {}", bounded(reason)));
+    }
+    words
 }
 
 fn fields_of(value: Value) -> Map<String, Value> {

@@ -22,6 +22,8 @@ pub(crate) enum Class {
     Event,
     /// A memo that the router has taken up.
     Mail,
+    /// What happens to an entry of the queue of outgoing mail; kept for as long as memos' lines.
+    Outgoing,
     /// A long task that has ended.
     Task,
     /// An operation that took long.
@@ -39,9 +41,10 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Event,
         Self::Mail,
+        Self::Outgoing,
         Self::Task,
         Self::Slow,
         Self::Usage,
@@ -56,6 +59,7 @@ impl Class {
         match self {
             Self::Event => "event:",
             Self::Mail => "mail:",
+            Self::Outgoing => "outgoing:",
             Self::Task => "task:",
             Self::Slow => "slow:",
             Self::Usage => "usage:",
@@ -71,6 +75,7 @@ impl Class {
         match self {
             Self::Event => "Event",
             Self::Mail => "MailRouting",
+            Self::Outgoing => "OutgoingMail",
             Self::Task => "TaskRun",
             Self::Slow => "SlowOperation",
             Self::Usage => "Usage",
@@ -86,6 +91,7 @@ impl Class {
         match self {
             Self::Event => "events",
             Self::Mail => "lines of mail routing",
+            Self::Outgoing => "lines of outgoing mail",
             Self::Task => "task runs",
             Self::Slow => "slow operations",
             Self::Usage => "lines of usage",

@@ -27,6 +27,8 @@ const PURGE_AFTER: Duration = Duration::from_millis(1);
 pub(crate) struct Keep {
     /// All but those below.
     pub(crate) documents: Duration,
+    /// What became of memos and outgoing mail.
+    pub(crate) mail: Duration,
     /// The statistics of each hour.
     pub(crate) hourly: Duration,
     /// The audit.
@@ -55,6 +57,7 @@ pub(super) fn remove_old(
     let mut removed = Removed::default();
     for class in Class::ALL {
         let kept = match class {
+            Class::Mail | Class::Outgoing => keep.mail,
             Class::Hourly => keep.hourly,
             Class::Audit => keep.audit,
             _ => keep.documents,

@@ -48,7 +48,7 @@ impl World {
 
     fn writer(&self, now: Timestamp) -> Writer {
         let (databases, statistics) = (self.databases.clone(), self.statistics.clone());
-        let keep = Box::new(|| Keep { documents: HOUR, hourly: HOUR, audit: HOUR });
+        let keep = Box::new(|| Keep { documents: HOUR, mail: HOUR, hourly: HOUR, audit: HOUR });
         let mut writer = Writer::new(
             self.log.clone(),
             LogParts { databases, statistics, name: "log".to_owned(), keep },

@@ -31,6 +31,10 @@ impl ServerParts for Parts {
         self.statistics.snapshot()
     }
 
+    fn outbound(&self) -> Option<scrinium_outbound::OutboundControls> {
+        None
+    }
+
     fn tasks(&self) -> &Tasks {
         &self.tasks
     }

@@ -36,6 +36,7 @@ mod lab_experiment;
 mod log_database;
 mod logins;
 mod mail_corpus;
+mod mail_out;
 mod mail_ports;
 mod mail_programs;
 mod messages;

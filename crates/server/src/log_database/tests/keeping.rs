@@ -64,7 +64,7 @@ proptest! {
         }
         world.view("mine", "servers");
         for (minute, documents, hourly) in removals {
-            let keep = Keep { documents: HOUR * u32::try_from(documents).unwrap(), hourly: HOUR * u32::try_from(hourly).unwrap(), audit: HOUR };
+            let keep = Keep { documents: HOUR * u32::try_from(documents).unwrap(), mail: HOUR * u32::try_from(documents).unwrap(), hourly: HOUR * u32::try_from(hourly).unwrap(), audit: HOUR };
             remove_old(&world.databases, &database, keep, World::at(minute), &|| true).unwrap();
             kept.retain(|(class, made, _)| {
                 let hours = match Class::ALL[*class] {
@@ -77,7 +77,7 @@ proptest! {
         }
         // Tombstones of this very millisecond wait for the next removal.
         world.clock.advance(Duration::from_millis(1));
-        let keep = Keep { documents: HOUR * 9999, hourly: HOUR * 9999, audit: HOUR * 9999 };
+        let keep = Keep { documents: HOUR * 9999, mail: HOUR * 9999, hourly: HOUR * 9999, audit: HOUR * 9999 };
         remove_old(&world.databases, &database, keep, World::at(0), &|| true).unwrap();
         let ids: BTreeSet<String> =
             world.documents().iter().map(|document| document["_id"].as_str().unwrap().to_owned()).collect();

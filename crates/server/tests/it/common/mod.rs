@@ -124,6 +124,11 @@ impl Server {
         Client { address: self.address(), cookie: self.cookie.clone(), connection: None }
     }
 
+    /// A client with a session of its own.
+    pub fn client_with(&self, cookie: &str) -> Client {
+        Client { address: self.address(), cookie: cookie.to_owned(), connection: None }
+    }
+
     /// What the server has told so far.
     pub fn messages(&self) -> String {
         std::fs::read_to_string(&self.messages).unwrap_or_default()
