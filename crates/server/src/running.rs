@@ -4,12 +4,13 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 
+use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_outbound::OutboundHandle;
-use scrinium_port::{Port, Ports};
+use scrinium_port::{Port, Ports, SocketPort};
 use scrinium_store::Purpose;
 use tokio::task::JoinHandle;
 
@@ -94,13 +95,7 @@ impl Running {
             administration: Arc::new(Administrated::new(ground)),
             workers: ground.workers().clone(),
             statistics: statistics.clone(),
-            options: HttpOptions {
-                body_budget_bytes: bounded(settings.http.body_budget_bytes),
-                changes_timeout_ms: milliseconds(settings.http.changes_timeout),
-                node_name: format!("scrinium@{}", ground.name()),
-                operation_log: operation_log(&settings),
-                accounts: accounts.clone(),
-            },
+            options: http_options(ground, &settings, &accounts),
         });
         state.set_observer(Arc::new(log.clone()));
         state.set_audit(Arc::new(log.clone()));
@@ -118,12 +113,7 @@ impl Running {
             ports(ground, &settings)?.into_iter().map(|options| http_port(options, &state)).collect();
         let (mail, socket) = mail_ports(ground, &settings, &parts)?;
         all.extend(mail);
-        let mut ports = Ports::bind(all, accounts).map_err(Failure::work)?;
-        if let Some(socket) = socket {
-            let url = format!("lmtp+unix:{}", socket.path.display());
-            ports.bind_socket(socket).map_err(Failure::work)?;
-            ground.listening_at(vec![url]);
-        }
+        let ports = bind(ground, (all, socket), accounts)?;
         tell_addresses(ground, &settings, ports.addresses());
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
@@ -160,6 +150,31 @@ impl Running {
         });
         drop(closed.await);
     }
+}
+
+fn http_options(ground: &Ground, settings: &Settings, accounts: &Accounts) -> HttpOptions {
+    HttpOptions {
+        body_budget_bytes: bounded(settings.http.body_budget_bytes),
+        changes_timeout_ms: milliseconds(settings.http.changes_timeout),
+        node_name: format!("scrinium@{}", ground.name()),
+        operation_log: operation_log(settings),
+        accounts: accounts.clone(),
+    }
+}
+
+/// Binds all ports, and the socket of the file system, if there is one.
+fn bind(
+    ground: &Ground,
+    (ports, socket): (Vec<Port>, Option<SocketPort>),
+    accounts: Accounts,
+) -> Result<Ports, Failure> {
+    let mut ports = Ports::bind(ports, accounts).map_err(Failure::work)?;
+    if let Some(socket) = socket {
+        let url = format!("lmtp+unix:{}", socket.path.display());
+        ports.bind_socket(socket).map_err(Failure::work)?;
+        ground.listening_at(vec![url]);
+    }
+    Ok(ports)
 }
 
 /// How many files stores and connections may have open; less than was set is logged.
