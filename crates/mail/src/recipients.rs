@@ -95,16 +95,6 @@ impl Resolver {
         Self { reaches_outside: true, ..self }
     }
 
-    /// The address of a person as others write it: the one in the directory, or the short name at the first of our domains.
-    #[must_use]
-    pub fn mailbox_of(&self, person: &Person) -> Option<Mailbox> {
-        let own = person.internet_address.as_deref().and_then(|own| Mailbox::parse(own.as_bytes()).ok());
-        own.or_else(|| {
-            let domain = Domain::parse(self.local_domains.first()?.as_bytes()).ok()?;
-            Mailbox::new(&person.short_name, domain).ok()
-        })
-    }
-
     /// The address of another server that a written recipient is.
     fn outside(&self, written: &str) -> Option<Mailbox> {
         let address = WrittenAddress::read(written).address;
