@@ -141,7 +141,7 @@ impl Maker<'_> {
                 tokens: None,
                 rights: Arc::new(OwnAddresses(parts.resolver.clone())),
                 allowances: Allowances::new(limits, ground.clock().clone()),
-                reaches_others: false,
+                reaches_others: settings.outbound.route != "off",
             },
             parts.resolver.clone(),
             parts.mailboxes.clone(),
