@@ -25,7 +25,7 @@ pub enum ContentError {
         /// How many it may have.
         limit_bytes: u64,
     },
-    /// The address of a store of objects is none.
+    /// The address of a store of objects is not valid.
     #[error("{reason}")]
     Address {
         /// What is wrong with it.

@@ -25,7 +25,7 @@ struct Pattern {
     segments: Vec<Segment>,
 }
 
-/// The patterns that a path of so many segments may match, in the order of the table. The last ones are for all that are
+/// The patterns that a path with this number of segments may match, in the order of the table. The last ones are for all that are
 /// longer.
 static PATTERNS: LazyLock<Vec<Vec<&'static Pattern>>> = LazyLock::new(|| {
     let segment = |text: &'static str| match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {

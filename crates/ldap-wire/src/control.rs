@@ -16,7 +16,7 @@ pub const SORT_RESPONSE: &str = "1.2.840.113556.1.4.474";
 pub const VIRTUAL_LIST: &str = "2.16.840.1.113730.3.4.9";
 /// References are entries (RFC 3296).
 pub const MANAGE_DSA_IT: &str = "2.16.840.1.113730.3.4.2";
-/// The identity is told in the answer to a bind (RFC 3829), as a request.
+/// Asks for the identity in the answer to a bind (RFC 3829).
 pub const AUTHORIZATION_IDENTITY_REQUEST: &str = "2.16.840.1.113730.3.4.16";
 /// The identity, as the answer.
 pub const AUTHORIZATION_IDENTITY_RESPONSE: &str = "2.16.840.1.113730.3.4.15";

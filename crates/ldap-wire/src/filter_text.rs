@@ -37,7 +37,7 @@ pub enum FilterFault {
     /// There is no `=`, `~=`, `>=`, `<=` or `:=`.
     #[error("a comparison is one of = ~= >= <= :=")]
     Comparison,
-    /// A value holds what has to be escaped, or an escape that is none.
+    /// A value holds what has to be escaped, or an escape that is not valid.
     #[error("a value has * ( ) and \\ as \\2a \\28 \\29 and \\5c")]
     Value,
     /// A limit was met.

@@ -37,7 +37,7 @@ pub enum NameFault {
     /// No attribute and `=`.
     #[error("a part of a name is attribute=value")]
     Part,
-    /// A value holds what has to be escaped, or an escape that is none.
+    /// A value holds what has to be escaped, or an escape that is not valid.
     #[error("a value has \" + , ; < > and \\ behind a \\")]
     Value,
     /// What follows a `#` is not a text in BER.

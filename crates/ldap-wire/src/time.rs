@@ -14,7 +14,7 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 impl GeneralizedTime {
-    /// The time so many milliseconds after the beginning of 1970; `None` outside the years 0 to 9999.
+    /// The time that lies `milliseconds` after the beginning of 1970; `None` outside the years 0 to 9999.
     #[must_use]
     pub fn from_unix_ms(unix_ms: i64) -> Option<Self> {
         // Years 0000 to 9999, from the first millisecond to the last one.

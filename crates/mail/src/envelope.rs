@@ -11,7 +11,7 @@ use crate::memo::field;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EnvelopeItems {
-    /// What the message is recognised by when it comes once more, whoever of its recipients it is for.
+    /// What the message is recognised by when it comes once more, for any of its recipients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_id: Option<String>,
     /// The person who submitted it, by short name.

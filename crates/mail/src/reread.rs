@@ -27,10 +27,10 @@ const PAGE_DOCUMENTS: u64 = 200;
 const ROWS_AT_ONCE: usize = 50;
 const ROWS_BYTES: usize = 4 << 20;
 
-/// A message is read by so many bytes at a time.
+/// A message is read in pieces of this size.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// A memo that somebody else changes each time is left as it is after so many attempts.
+/// A memo that somebody else changes each time is left as it is after this number of attempts.
 const ATTEMPTS: usize = 3;
 
 /// How often somebody who paused the work is asked whether it goes on.

@@ -56,7 +56,7 @@ impl MessageSource {
         self.len() == 0
     }
 
-    /// The bytes from `position` on, at most so many; none at the end.
+    /// The bytes from `position` on, at most the number asked for; none at the end.
     ///
     /// # Errors
     /// What reading the temporary file says.
@@ -138,7 +138,7 @@ pub struct SourceWriter {
 }
 
 impl SourceWriter {
-    /// For a message of at most so many bytes, of which [`MEMORY_BYTES`] may be in memory.
+    /// For a message of at most this number of bytes, of which [`MEMORY_BYTES`] may be in memory.
     #[must_use]
     pub fn new(limit_bytes: u64) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl SourceWriter {
         Self { memory_bytes: usize::MAX, ..Self::new(u64::MAX) }
     }
 
-    /// What has come goes into a file with the next bytes, and all that follows at once.
+    /// What arrived goes into a file with the next bytes, and all that follows at once.
     pub fn leave_memory(&mut self) {
         (self.memory_bytes, self.written_bytes) = (0, 0);
     }
@@ -169,7 +169,7 @@ impl SourceWriter {
         self.file.is_some()
     }
 
-    /// Whether nothing has come.
+    /// Whether nothing arrived yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0

@@ -350,7 +350,7 @@ impl DiskDueIndex {
         self.fronts.insert(order.to_vec(), first);
     }
 
-    /// Keys from `from` on that begin with `prefix`, as long as they are wanted, at most so many.
+    /// Keys from `from` on that begin with `prefix`, as long as they are wanted, at most the number asked for.
     fn keys(
         &self,
         from: &[u8],

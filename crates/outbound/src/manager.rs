@@ -603,7 +603,7 @@ impl QueueManager {
         self.index.set(&document.entry.id, Some(&indexed))
     }
 
-    /// An entry as it stands in the database; `None` if it is gone, or is none.
+    /// An entry as it stands in the database; `None` if it is gone, or is not an entry.
     fn read(&self, id: &str) -> Result<Option<QueuedDocument>, DatabaseError> {
         let document = match self.database.read(id, &ReadOptions::default(), &QUEUE_KEEPER) {
             Ok(document) => document,

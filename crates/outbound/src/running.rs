@@ -18,7 +18,7 @@ use crate::orders::{ChosenEntries, Ordered, QueueOrder, QueueReport, chosen, que
 /// Events that wait for a round.
 const EVENTS_MAX: usize = 4_096;
 
-/// Entries that one round is told something about.
+/// Entries that one round hears something about.
 const ORDERED_AT_ONCE: usize = 500;
 
 /// Without anything to do, a round looks whether the clock was set.

@@ -203,7 +203,7 @@ fn person_of(entry: &Entry, directory: DirectoryKind) -> Result<PersonRecord, Re
     })
 }
 
-/// The first value of the first of these attributes that has one. A value that is no text is none.
+/// The first value of the first of these attributes that has one. A value that is no text does not count.
 fn first_text(entry: &Entry, attributes: &[&str]) -> Result<Option<String>, RecordFault> {
     for name in attributes {
         if let Some(value) = entry.text(name).map(|value| cleaned(name, value)).transpose()?.flatten() {

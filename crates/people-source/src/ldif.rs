@@ -65,10 +65,10 @@ pub enum LdifFault {
     /// A record does not begin with `dn`.
     #[error("an entry begins with \"dn:\"")]
     Name,
-    /// A name is none.
+    /// A name is not valid.
     #[error("{0:?} is not the name of an entry")]
     DistinguishedName(String),
-    /// Base64 that is none.
+    /// Base64 that is not valid.
     #[error("behind \"::\" stands base64, and this is not")]
     Base64,
     /// A value that has to be text.

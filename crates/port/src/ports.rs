@@ -28,7 +28,7 @@ pub trait Protocol: Send + Sync + 'static {
     fn serve(&self, arrival: Arrival, ending: Ending) -> BoxFuture<'static, ()>;
 }
 
-/// A connection that has come in.
+/// A connection from outside.
 pub struct Arrival {
     /// Its bytes, behind a proxy's header and the greeting of TLS.
     pub stream: PortStream,

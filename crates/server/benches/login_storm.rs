@@ -1,7 +1,7 @@
 //! A storm of wrong passwords: 150 names from 150 addresses of this machine, and what honest clients notice of it.
 //!
 //! One client with a session writes and reads before and during the storm. During it people log in for the first time,
-//! each from an address of their own; a client that is told to come back later does so after the time that it was given.
+//! each from an address of their own; a client that is asked to come back later does so after the time that it was given.
 //! `SCRINIUM_SECONDS` is how long the storm lasts.
 
 #![allow(

@@ -98,7 +98,7 @@ fn raise_files(wanted: u64) {
     setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).unwrap();
 }
 
-/// What each of so many connections takes that have greeted, in KB.
+/// What each of these connections takes once it has greeted, in KB.
 fn memory_of_idle(ours: &Ours, connections: u64) -> f64 {
     let memory = || memory_bytes(ours.server().process_id()) / 1024.0;
     // What the first ones need is there for all.
@@ -177,7 +177,7 @@ fn pipelined(to: SocketAddr) -> std::io::Result<()> {
     listen(stream)
 }
 
-/// A second message behind an end that is none.
+/// A second message behind an end that is not valid.
 fn smuggled(to: SocketAddr) -> std::io::Result<()> {
     let mut stream = connect(to)?;
     stream.write_all(

@@ -37,7 +37,7 @@ const ANSWER_LIMIT_BYTES: usize = 64 << 20;
 /// Somebody who sends much has more time, by so much a second.
 const SLOWEST_BYTES: u64 = 256 * 1024;
 
-/// A message is read and sent by so many bytes at a time.
+/// A message is read and sent in pieces of this size.
 const SENT_BYTES: usize = 64 * 1024;
 
 /// Why a command was not carried out.

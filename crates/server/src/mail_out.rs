@@ -33,7 +33,7 @@ use crate::running::resolve;
 /// The name of the log-in that `outbound.relay_user` stands for.
 const RELAY_SECRET: &str = "relay";
 
-/// A longer file of a password is none.
+/// A longer file is not taken for a password.
 const PASSWORD_FILE_MAX_BYTES: u64 = 64 << 10;
 
 /// The queue of outgoing mail, if there is to be one.

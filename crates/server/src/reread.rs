@@ -17,7 +17,7 @@ use crate::storage::StorageError;
 /// The task, by its kind.
 const KIND: &str = "mail_reread";
 
-/// How often somebody who waits is told how far it is.
+/// How often progress is shown to somebody who waits.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether the work has ended.

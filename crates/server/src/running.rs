@@ -10,7 +10,7 @@ use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministr
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_outbound::OutboundHandle;
-use scrinium_port::{Port, Ports, SocketPort};
+use scrinium_port::{Port, Ports};
 use scrinium_store::Purpose;
 use tokio::task::JoinHandle;
 
@@ -109,12 +109,7 @@ impl Running {
             logins,
             open: state.open_connections(),
         };
-        let mut all: Vec<Port> =
-            ports(ground, &settings)?.into_iter().map(|options| http_port(options, &state)).collect();
-        let (mail, socket) = mail_ports(ground, &settings, &parts)?;
-        all.extend(mail);
-        let ports = bind(ground, (all, socket), accounts)?;
-        tell_addresses(ground, &settings, ports.addresses());
+        let ports = bind(ground, &settings, (&state, &parts), accounts)?;
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { ports.run(follow(state, stopping.wait()), grace).await });
@@ -164,16 +159,22 @@ fn http_options(ground: &Ground, settings: &Settings, accounts: &Accounts) -> Ht
 
 /// Binds all ports, and the socket of the file system, if there is one.
 fn bind(
-    ground: &Ground,
-    (ports, socket): (Vec<Port>, Option<SocketPort>),
+    ground: &Arc<Ground>,
+    settings: &Settings,
+    (state, parts): (&HttpState, &MailParts),
     accounts: Accounts,
 ) -> Result<Ports, Failure> {
-    let mut ports = Ports::bind(ports, accounts).map_err(Failure::work)?;
+    let mut all: Vec<Port> =
+        ports(ground, settings)?.into_iter().map(|options| http_port(options, state)).collect();
+    let (mail, socket) = mail_ports(ground, settings, parts)?;
+    all.extend(mail);
+    let mut ports = Ports::bind(all, accounts).map_err(Failure::work)?;
     if let Some(socket) = socket {
         let url = format!("lmtp+unix:{}", socket.path.display());
         ports.bind_socket(socket).map_err(Failure::work)?;
         ground.listening_at(vec![url]);
     }
+    tell_addresses(ground, settings, ports.addresses());
     Ok(ports)
 }
 

@@ -199,7 +199,7 @@ pub enum RunFault {
     /// Two actions exclude each other.
     #[error("\"{0}\" cannot be done together with \"{1}\"")]
     Conflict(&'static str, &'static str),
-    /// An address, mailbox or other value, made of variables, is none.
+    /// An address, mailbox or other value, made of variables, is not valid.
     #[error("{found} is not {expected}")]
     Value {
         /// What it should be.

@@ -190,7 +190,7 @@ impl VacationReply {
     }
 }
 
-/// At most so many identifiers are written into `References`: the first, and the last ones.
+/// At most this number of identifiers are written into `References`: the first, and the last ones.
 const REFERENCES_MAX: usize = 20;
 
 /// `In-Reply-To` and `References` of a reply (RFC 5322, section 3.6.4).

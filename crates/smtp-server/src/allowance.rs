@@ -1,6 +1,6 @@
 //! How much a person may send within a day, so that a password that was stolen sends no flood.
 //!
-//! It is counted in memory, by the hour. A restart forgets it, which whoever has stolen a password cannot bring about; in exchange a
+//! It is counted in memory, by the hour. A restart forgets it, which a thief of a password cannot bring about; in exchange a
 //! message costs no further write. Who has sent nothing for a day takes no memory, and only people of the directory are counted.
 
 use std::collections::HashMap;
@@ -121,7 +121,7 @@ impl Allowances {
         Self { shared: Arc::new(Shared { limits, clock, people: Mutex::default() }) }
     }
 
-    /// Whether a person may send one message more, with so many recipients.
+    /// Whether a person may send one message more, with this number of recipients.
     ///
     /// # Errors
     /// [`Overspent`]

@@ -227,7 +227,7 @@ impl Connection {
     }
 }
 
-/// What a session is told of a stream's TLS.
+/// What a session knows of a stream's TLS.
 fn encryption_of(stream: &PortStream, security: &PortSecurity) -> Option<Encryption> {
     let session = stream.session()?;
     let suite = session.negotiated_cipher_suite();

@@ -9,13 +9,13 @@ use scrinium_smtp::{Answer, Request};
 
 /// What all sessions of a port ask.
 pub trait Surroundings: Send + Sync + 'static {
-    /// Somebody has come in; the questions of that session go to what this gives.
+    /// Somebody connected; the questions of that session go to what this gives.
     fn receive(&self, link: &Arc<Link>) -> Box<dyn Guest>;
 }
 
 /// One session's questions, one after the other.
 pub trait Guest: Send {
     /// Answers one question, asked over a connection to which others can listen or not. [`Request::StartTls`] is the port's and
-    /// never comes here. Whoever does not wait for the answer drops it: what was not acknowledged may or may not have happened.
+    /// never comes here. A caller that does not wait for the answer drops it: what was not acknowledged may or may not have happened.
     fn answer(&mut self, request: Request, protection: Protection) -> BoxFuture<'_, Answer>;
 }

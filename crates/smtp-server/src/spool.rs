@@ -28,7 +28,7 @@ impl SpoolBudget {
         Self { memory: grains(memory_bytes), files: grains(file_bytes), message_bytes }
     }
 
-    /// A text of which nothing has come. It counts for `account`, if there is one, as well.
+    /// A text of which nothing arrived yet. It counts for `account`, if there is one, as well.
     pub(crate) fn begin(&self, account: Option<&Account>) -> Spool {
         Spool {
             budget: self.clone(),

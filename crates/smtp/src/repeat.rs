@@ -77,7 +77,7 @@ pub fn repeat_ids<'a>(
     recipients.into_iter().map(id).collect()
 }
 
-/// The id of a message for whoever gets it, so that a mailbox which two recipients lead to has it once, and a repeat for only one
+/// The id of a message for all who get it, so that a mailbox which two recipients lead to has it once, and a repeat for only one
 /// of them is recognised there.
 #[must_use]
 pub fn message_repeat_id(source: Source<'_>, sender: &ReversePath, text_digest: &[u8; 32]) -> RepeatId {

@@ -29,7 +29,7 @@ pub struct StoreFormats {
 /// Looks at the store in `dir` whose log lies in `log_dir`. `None`: there is no store.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`], [`StoreError::DamagedLog`] or an error of the file system. A newer format is none: it is what
+/// [`StoreError::Corrupt`], [`StoreError::DamagedLog`] or an error of the file system. A newer format is not an error: it is what
 /// was found.
 pub fn look_at_formats(dir: &Path, log_dir: &Path) -> Result<Option<StoreFormats>, StoreError> {
     let path = dir.join("store.format");

@@ -96,7 +96,7 @@ impl<R: Rules> Group<R> {
         }
     }
 
-    /// Whoever resigns writes the last entry once everything before it is settled.
+    /// A leader that resigns writes the last entry once everything before it is settled.
     fn pend_last_entry(&mut self) {
         let Part::Leader(leading) = &self.role else { return };
         let Some(last) = leading.resigning else { return };

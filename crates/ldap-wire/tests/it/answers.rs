@@ -72,7 +72,7 @@ fn what_cannot_be_trusted_ends_the_connection_with_a_notice() {
         &[0x30, 5, 0x02, 1, 7, 0x42, 0, 0],
         // Indefinite length.
         &[0x30, 7, 0x02, 1, 7, 0x60, 0x80, 0, 0],
-        // A number that is none, too large, and of a request that nobody could answer.
+        // A number that is not valid, one too large, and of a request that nobody could answer.
         &[0x30, 4, 0x02, 0, 0x42, 0],
         &[0x30, 9, 0x02, 5, 1, 0, 0, 0, 0, 0x42, 0],
         &[0x30, 5, 0x02, 1, 0, 0x42, 0],

@@ -26,7 +26,7 @@ impl<R: Read> ReadAhead<R> {
         Self { reader, ahead: None }
     }
 
-    /// The bytes that come after the next `distance_bytes`, at most so many; fewer at the end.
+    /// The bytes that come after the next `distance_bytes`, at most the number asked for; fewer at the end.
     ///
     /// # Errors
     /// What reading says, and [`SpoolError`].

@@ -135,7 +135,7 @@ impl TextScanner {
         }
     }
 
-    /// A line, or a piece of it, is the open file's, and stands for so many bytes.
+    /// A line, or a piece of it, is the open file's, and stands for this number of bytes.
     fn take_up(&mut self, text: &[u8], bytes: usize) {
         if let Some(open) = &mut self.open {
             open.file.bytes += bytes;

@@ -11,7 +11,7 @@ const SAMPLE_BYTES: usize = 64 * 1024;
 /// What comes next.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// A line with its end, or a piece of a long one: so many bytes are ready, and stay until they are passed.
+    /// A line with its end, or a piece of a long one: the number of bytes that are ready, and stay until they are passed.
     Line { length: usize, is_start: bool },
     /// The part that is being read is over.
     Stop(Stop),

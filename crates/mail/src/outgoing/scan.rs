@@ -9,7 +9,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Of a longer head, only the beginning is looked at.
 const HEAD_MAX_BYTES: usize = 512 * 1024;
 
-/// A longer Message-ID is none.
+/// A longer Message-ID is not used.
 const MESSAGE_ID_MAX_BYTES: usize = 900;
 
 /// What a source is.

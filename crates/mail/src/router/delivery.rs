@@ -72,7 +72,7 @@ struct Sent {
 }
 
 /// The id of a memo in a mail database: the same for every attempt to deliver it, and for a message of SMTP that comes once more,
-/// whoever of its recipients it comes for. That a document of this id
+/// for any of its recipients. That a document of this id
 /// is there, or its tombstone, is how a delivery is remembered: it is written in the same batch as the memo,
 /// and a recipient who deletes the memo leaves it in place.
 pub(super) fn delivered_id(mailbox: &Database, memo: &Waiting) -> String {

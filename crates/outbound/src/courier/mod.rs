@@ -18,7 +18,7 @@ use crate::orders::{ChosenEntries, OrderReply};
 pub use network::{NetworkCourier, NetworkOptions, Secrets};
 pub use text::TextSource;
 
-/// Makes attempts. It must not wait: what becomes of an attempt is told by an [`Event`].
+/// Makes attempts. It must not wait: an [`Event`] says what became of an attempt.
 pub trait Courier: Send + Sync + 'static {
     /// Finds the hosts of a destination; answered by [`Event::Way`].
     fn find_way(&self, job: WayJob);

@@ -209,7 +209,7 @@ impl Shared {
     }
 }
 
-/// More idle connections than these are closed at once: whoever has forgotten one costs nothing.
+/// More idle connections than these are closed at once: one that its peer has forgotten costs nothing.
 const IDLE_MAX: usize = 2_000;
 
 /// Where LMTP is spoken, unless a port is named.
@@ -393,7 +393,7 @@ impl<'s> Delivery<'s> {
         None
     }
 
-    /// Whether a connection has come back to this machine, which a stranger's DNS has led to.
+    /// Whether a connection leads back to this machine, which a stranger's DNS has led to.
     fn leads_back(&self, stream: &TcpStream, plan: &Plan) -> bool {
         let (Ok(peer), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else { return false };
         let is_allowed = plan.is_trusted || self.shared.options.targets.allow_loopback;

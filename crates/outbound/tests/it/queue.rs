@@ -375,7 +375,7 @@ fn a_manager_that_ends_anywhere_loses_no_message_and_repeats_no_notice() {
             assert!(taken.contains(&format!("p{number}@{domain}.example")), "p{number}@{domain}.example");
         }
     }
-    assert_eq!(scene.failures(), 10, "each failure is told once");
+    assert_eq!(scene.failures(), 10, "each failure is reported once");
     assert!(scene.server.documents("smtp.box").is_empty());
 }
 

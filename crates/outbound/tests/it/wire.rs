@@ -241,7 +241,7 @@ async fn servers_that_misbehave_hold_up_nobody_and_their_words_are_harmless() {
     assert!(why("d6.example").contains("its answer was lost"), "{}", why("d6.example"));
     assert!(why("d7.example").contains("421 4.3.2 come back later"), "{}", why("d7.example"));
     let notices = world.notices();
-    assert_eq!(notices.len(), 2, "who is refused is told; the rest waits");
+    assert_eq!(notices.len(), 2, "refusals are reported; the rest waits");
     for notice in &notices {
         assert!(notice.bytes().all(|byte| byte >= b' ' || matches!(byte, b'\r' | b'\n' | b'\t')), "{notice}");
         assert!(notice.lines().all(|line| line.len() < 998));

@@ -22,7 +22,7 @@ use scrinium_bench::scatter;
 /// Everybody's address ends so.
 pub const DOMAIN: &str = "bench.invalid";
 
-/// Messages go to so many people in turn.
+/// Messages go to this number of people in turn.
 pub const PEOPLE: u64 = 100;
 
 /// All that was sent is delivered within this time.

@@ -76,7 +76,7 @@ pub struct Sent {
     pub took: Duration,
 }
 
-/// Sends messages of this size over so many connections for so long; `from` numbers them.
+/// Sends messages of this size over this number of connections for this time; `from` numbers them.
 pub fn send_for(
     (to, dialect): (SocketAddr, Dialect),
     connections: u64,

@@ -172,7 +172,7 @@ fn names_of_others_forge_nothing_on_console_metrics_and_records() {
         check_lines(line, text.unwrap_or_else(|| panic!("{line}: {answer:.500}")));
     }
     for (number, text) in texts().iter().enumerate() {
-        // What is not understood is told with what was typed.
+        // An answer to what is not understood repeats what was typed.
         let line = format!("{number}{}", text.replace(['\r', '\n'], " "));
         let answer = client.json("POST", "/_console", &json!({"command": line})).unwrap().value();
         check_lines("what is refused", answer["reason"].as_str().unwrap());

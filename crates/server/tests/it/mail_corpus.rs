@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::mail_ports::MailServer;
 
-/// So many are sent in the usual run; all of them where `SCRINIUM_TIMES` is set, as by `make torture`.
+/// The number that is sent in the usual run; all of them where `SCRINIUM_TIMES` is set, as by `make torture`.
 const USUAL: usize = 300;
 
 /// Longer lines are refused, and so is a text with more than a hundred traces.

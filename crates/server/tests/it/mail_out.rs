@@ -159,9 +159,9 @@ fn what_leaves_a_server_that_is_killed_arrives_and_failures_are_told_once() {
     wait("the queue becomes empty", || {
         queued(&mut client) == 0 && client.get("/mail.box").unwrap().value()["doc_count"] == 0
     });
-    wait("each failure is told", || memos_of(&mut client, "ada").len() >= refused.len());
+    wait("each failure is reported", || memos_of(&mut client, "ada").len() >= refused.len());
     let notices = memos_of(&mut client, "ada");
-    assert_eq!(notices.len(), refused.len(), "each failure is told once");
+    assert_eq!(notices.len(), refused.len(), "each failure is reported once");
     for to in &refused {
         let about = notices.iter().filter(|notice| notice["Body"].as_str().unwrap().contains(to.as_str()));
         assert_eq!(about.count(), 1, "{to}");

@@ -55,7 +55,7 @@ impl MailServer {
         line.1.trim().parse().unwrap()
     }
 
-    /// Bob's messages by their subjects, once there are so many: how many have it.
+    /// Bob's messages by their subjects, once there are this many: how many have it.
     pub fn mail_of_bob(&self, wanted: usize) -> BTreeMap<String, usize> {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         for document in self.await_bob(wanted) {
@@ -65,7 +65,7 @@ impl MailServer {
         found
     }
 
-    /// Id and return path of each of Bob's messages, once there are so many.
+    /// Id and return path of each of Bob's messages, once there are this many.
     pub fn sources_of_bob(&self, wanted: usize) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let found = self.await_bob(wanted);
@@ -90,7 +90,7 @@ impl MailServer {
 fn memos(client: &mut Client) -> Vec<Value> {
     let answer = client.get("/mail%2Fbob/_all_docs?include_docs=true").unwrap();
     if answer.status == 404 {
-        // Nothing has come yet.
+        // Nothing arrived yet.
         return Vec::new();
     }
     let answer = answer.expect(200).value();

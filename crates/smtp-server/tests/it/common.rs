@@ -101,27 +101,7 @@ impl Server {
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
         let directory = Arc::new(Directory::open(&databases).unwrap());
         let mailboxes = Mailboxes::open(&databases, 2, &registry).unwrap();
-        for name in ["ada", "bob"] {
-            // Only Ada's address stands in the directory.
-            let address = (name == "ada").then_some("ada@acme.example");
-            add(
-                &databases,
-                json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name,
-                "FullName": [format!("{name} Someone")], "InternetAddress": address}),
-            );
-        }
-        add(
-            &databases,
-            json!({"_id": "group:team", "Form": "Group", "ListName": "team", "Members": ["ada", "bob"]}),
-        );
-        for name in ["ada", "bob"] {
-            let hashed = HashedPassword::make(&format!("secret of {name}"), None, Some(4096)).unwrap();
-            let put = move |credentials: &mut scrinium_credentials::StoredCredentials| {
-                credentials.put_password(hashed.clone(), 0);
-                Ok(())
-            };
-            directory.change_credentials(&format!("person:{name}"), put).unwrap();
-        }
+        add_people(&databases, &directory);
         let resolver = Resolver::new(directory.clone(), &["acme.example".to_owned()]);
         let mut account_options = AccountOptions::default();
         account_options.network.file_bytes = FILE_BYTES;
@@ -384,5 +364,30 @@ impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
     pub(crate) async fn deliver(&mut self, sender: &str, recipients: &[&str], text: &[u8]) -> String {
         self.begin(sender, recipients).await;
         self.text(text).await
+    }
+}
+
+/// Ada and Bob, who are the team, with their passwords.
+fn add_people(databases: &Databases, directory: &Directory) {
+    for name in ["ada", "bob"] {
+        // Only Ada's address stands in the directory.
+        let address = (name == "ada").then_some("ada@acme.example");
+        add(
+            databases,
+            json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name,
+            "FullName": [format!("{name} Someone")], "InternetAddress": address}),
+        );
+    }
+    add(
+        databases,
+        json!({"_id": "group:team", "Form": "Group", "ListName": "team", "Members": ["ada", "bob"]}),
+    );
+    for name in ["ada", "bob"] {
+        let hashed = HashedPassword::make(&format!("secret of {name}"), None, Some(4096)).unwrap();
+        let put = move |credentials: &mut scrinium_credentials::StoredCredentials| {
+            credentials.put_password(hashed.clone(), 0);
+            Ok(())
+        };
+        directory.change_credentials(&format!("person:{name}"), put).unwrap();
     }
 }

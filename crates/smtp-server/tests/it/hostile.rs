@@ -56,7 +56,7 @@ async fn serves(server: &Server, service: Service) {
     assert_eq!(found.filter(|source| source.ends_with(b"Honest.\r\n")).count(), 1, "{service:?}");
 }
 
-/// Nothing has come but what an honest client has sent, which is nothing yet.
+/// Nothing arrived but what an honest client has sent, which is nothing yet.
 fn assert_nothing(server: &Server, what: &str) {
     server.deliver();
     let found = server.mail_of("ada").len() + server.mail_of("bob").len() + server.waiting().len();
@@ -194,7 +194,7 @@ async fn who_is_slow_is_sent_away_wherever_it_is() {
             }
             assert!(last.starts_with("421"), "{service:?}: {last}");
         }
-        assert_nothing(&server, "half a message is none");
+        assert_nothing(&server, "half a message does not count");
         serves(&server, service).await;
     }
 }

@@ -109,7 +109,7 @@ pub struct TextSummary {
     /// For each recipient, what its copy is recognised by if it comes once more: see [`crate::repeat_ids`]. Empty where the text has no
     /// `Message-ID`.
     pub repeat_ids: Vec<RepeatId>,
-    /// The same for whoever gets it: see [`crate::message_repeat_id`].
+    /// The same for all who get it: see [`crate::message_repeat_id`].
     pub message_repeat_id: Option<RepeatId>,
 }
 

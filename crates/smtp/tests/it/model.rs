@@ -34,7 +34,7 @@ struct Model {
     is_encrypted: bool,
     has_sender: bool,
     recipients: usize,
-    /// A chunk has come.
+    /// A chunk arrived.
     has_text: bool,
     stored: usize,
     is_closed: bool,

@@ -134,7 +134,7 @@ fn a_task_that_ends_is_known_at_every_moment() {
         counted.fetch_add(lists.filter(|task| task.id == ended.id).count() as u64, Ordering::Relaxed);
     });
     tasks.start("a", None, None).finish();
-    assert_eq!(known.load(Ordering::Relaxed), 1, "who is told that it ended finds it");
+    assert_eq!(known.load(Ordering::Relaxed), 1, "somebody who hears that it ended finds it");
     assert_eq!((tasks.running().len(), tasks.ended().len()), (0, 1));
 
     let stop = Arc::new(AtomicBool::new(false));

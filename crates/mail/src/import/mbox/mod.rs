@@ -290,7 +290,7 @@ impl<R: Read> MboxReader<R> {
         }
     }
 
-    /// The bytes that come after the next `distance`, at most so many.
+    /// The bytes that come after the next `distance`, at most the number asked for.
     fn look_ahead(&mut self, distance: usize, most_bytes: usize) -> io::Result<Vec<u8>> {
         let ready = self.input.ready();
         let mut found = ready.get(distance..).unwrap_or_default().to_vec();

@@ -129,7 +129,7 @@ const KINDS: &[Kind] = &[
         is: |pair, _| pair.has_note("text that is not encoded stands after a part's base64"),
     },
     Kind {
-        reason: "Python gives up on base64 with a character that is none of it, or one too many, and gives it undecoded",
+        reason: "Python gives up on base64 with a character that does not belong to it, or one too many, and gives it undecoded",
         fields: TEXTS,
         is: |pair, it| {
             let beginning: String = it.theirs.chars().take(12).collect();
