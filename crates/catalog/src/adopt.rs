@@ -2,11 +2,10 @@
 //!
 //! Everything that is the database's own comes along as [`crate::transfer`] says. Indexes are rebuilt.
 
-use std::sync::Arc;
-
 use scrinium_database::header::Header;
-use scrinium_database::{Database, DatabaseError, Result, keys};
+use scrinium_database::{DatabaseError, Result, keys};
 use scrinium_store::{Direction, Family, KeyRange, ScanOptions};
+use scrinium_views::OpenDatabase;
 
 use crate::databases::Databases;
 use crate::names;
@@ -25,7 +24,7 @@ impl Databases {
         from: &str,
         name: &str,
         advance: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Arc<Database>> {
+    ) -> Result<OpenDatabase> {
         names::validate(name)?;
         self.check_free(name)?;
         let (old, source) = others.place_of(from)?;

@@ -11,12 +11,11 @@ use scrinium_clock::Clock;
 use scrinium_database::context::{DatabaseOptions, ServerContext, StoreContext};
 use scrinium_database::header::Header;
 use scrinium_database::{
-    Database, DatabaseError, DatabaseEventKind, DatabaseEvents, DatabaseSession, Guard, Identity,
-    InitialAccess, Result, keys,
+    Database, DatabaseError, DatabaseEventKind, DatabaseEvents, Guard, Identity, InitialAccess, Result, keys,
 };
-use scrinium_javascript::PoolOptions;
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
+use scrinium_views::{DatabaseSession, OpenDatabase, ScriptOptions, ViewsContext};
 
 use crate::dropped::unmark;
 use crate::names;
@@ -33,6 +32,7 @@ pub struct Databases {
 pub(crate) struct Shared {
     /// Of the first store. Apart from the rest, so that a database that is kept ready does not keep its keeper.
     first: Arc<StoreContext>,
+    views: Arc<ViewsContext>,
     pub(crate) volumes: RwLock<BTreeMap<String, Volume>>,
     pub(crate) placement: OnceLock<Arc<dyn Placement>>,
     /// Databases that were moved away, as long as somebody may read what is left of them.
@@ -90,10 +90,12 @@ impl Databases {
     /// # Errors
     /// What the store reports.
     pub fn open(store: &Store, options: DatabaseOptions) -> Result<Self> {
-        let server = Arc::new(ServerContext::new(options, store));
+        let views = Arc::new(ViewsContext::new(store));
+        let server = Arc::new(ServerContext::new(options, Arc::clone(&views) as _));
         let first = Arc::new(StoreContext::open(FIRST_VOLUME, store.clone(), server)?);
         let shared = Shared {
             first,
+            views,
             volumes: RwLock::default(),
             placement: OnceLock::new(),
             left: Mutex::default(),
@@ -127,6 +129,12 @@ impl Databases {
         &self.shared
     }
 
+    /// What the views of all databases use.
+    #[must_use]
+    pub fn views(&self) -> &Arc<ViewsContext> {
+        &self.shared.views
+    }
+
     /// What finds them as long as they are open.
     pub fn downgrade(&self) -> impl Fn() -> Option<Self> + use<> {
         let shared = Arc::downgrade(&self.shared);
@@ -155,7 +163,7 @@ impl Databases {
     ///
     /// # Errors
     /// As there.
-    pub fn for_fixup(&self, name: &str) -> Result<Arc<Database>> {
+    pub fn for_fixup(&self, name: &str) -> Result<OpenDatabase> {
         self.get_any(name)
     }
 
@@ -176,12 +184,12 @@ impl Databases {
     /// Sets the folder where builds of views put sorted files that do not fit into memory (the seeds'
     /// View_Rebuild_Dir); the next build uses it. By default it is `rebuild` in the store's folder.
     pub fn set_rebuild_dir(&self, dir: PathBuf) {
-        self.shared.first.server.set_rebuild_dir(dir);
+        self.shared.views.set_rebuild_dir(dir);
     }
 
     /// Sets how many processes run JavaScript, and what each of them may use; for those that are started from now on.
-    pub fn set_script_options(&self, options: PoolOptions) {
-        self.shared.first.server.set_script_options(options);
+    pub fn set_script_options(&self, options: ScriptOptions) {
+        self.shared.views.set_script_options(options);
     }
 
     /// The limits for what is written, as they are set now.
@@ -215,7 +223,7 @@ impl Databases {
     ///
     /// # Errors
     /// [`DatabaseError::Exists`], a name that is not allowed, and what the store reports.
-    pub fn create(&self, name: &str, access: &InitialAccess) -> Result<Arc<Database>> {
+    pub fn create(&self, name: &str, access: &InitialAccess) -> Result<OpenDatabase> {
         self.create_on(name, access, None)
     }
 
@@ -229,7 +237,7 @@ impl Databases {
         name: &str,
         access: &InitialAccess,
         volume: Option<&str>,
-    ) -> Result<Arc<Database>> {
+    ) -> Result<OpenDatabase> {
         names::validate(name)?;
         access.check()?;
         let context = self.volume_for_new(name, volume)?;
@@ -275,7 +283,7 @@ impl Databases {
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`] for any other that is not there, and what the store reports.
-    pub fn get_own(&self, name: &str) -> Result<Arc<Database>> {
+    pub fn get_own(&self, name: &str) -> Result<OpenDatabase> {
         match self.get(name) {
             Err(DatabaseError::NotFound { .. }) if names::is_own(name) => {
                 match self.create(name, &InitialAccess::Closed) {
@@ -331,7 +339,7 @@ impl Databases {
     }
 
     /// Makes a database that was brought in one of this server.
-    pub(crate) fn give_name(&self, context: &StoreContext, number: u32, name: &str) -> Result<Arc<Database>> {
+    pub(crate) fn give_name(&self, context: &StoreContext, number: u32, name: &str) -> Result<OpenDatabase> {
         let _catalog = self.shared.catalog.lock();
         self.check_free(name)?;
         let mut batch = Batch::new();
@@ -346,7 +354,7 @@ impl Databases {
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
-    pub fn get(&self, name: &str) -> Result<Arc<Database>> {
+    pub fn get(&self, name: &str) -> Result<OpenDatabase> {
         let database = self.get_any(name)?;
         database.context.damage.check(database.number(), name)?;
         Ok(database)
@@ -368,13 +376,13 @@ impl Databases {
         Ok(DatabaseSession::open_own(self.get(name)?, identity))
     }
 
-    fn get_any(&self, name: &str) -> Result<Arc<Database>> {
+    fn get_any(&self, name: &str) -> Result<OpenDatabase> {
         self.shared.opened.get(name, || self.load(name))
     }
 
-    fn load(&self, name: &str) -> Result<Database> {
+    fn load(&self, name: &str) -> Result<OpenDatabase> {
         let (number, context) = self.place_of(name)?;
-        Database::load(&context, number)
+        OpenDatabase::load(&context, number, &self.shared.views)
     }
 
     /// Drops a database: it is gone, durably, when this returns. What it held is removed by

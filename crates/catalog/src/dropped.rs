@@ -4,7 +4,7 @@ use scrinium_contents::Collected;
 use scrinium_database::context::StoreContext;
 use scrinium_database::folder::purge::PURGE_AT_ONCE;
 use scrinium_database::head::Head;
-use scrinium_database::{Result, folder, keys, view};
+use scrinium_database::{Result, folder, keys};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
 use crate::databases::{Databases, number_of};
@@ -128,5 +128,5 @@ fn purge(context: &StoreContext, number: u32) -> Result<()> {
         batch.delete(Family::Meta, &key(number));
     }
     store.commit(batch)?;
-    view::drop_all(store, number)
+    scrinium_views::drop_all(store, number)
 }

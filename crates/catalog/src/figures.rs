@@ -1,8 +1,8 @@
 //! The statistics of databases, under names in Domino's manner.
 
 use scrinium_database::figures::float;
-use scrinium_database::view::register_view_statistics;
 use scrinium_statistics::Registry;
+use scrinium_views::register_view_statistics;
 
 use crate::databases::Databases;
 
@@ -14,7 +14,7 @@ impl Databases {
         self.object_figure(statistics, "Attachment.Store.Objects", |(objects, _)| objects);
         self.object_figure(statistics, "Attachment.Store.Bytes", |(_, bytes)| bytes);
         let server = &self.first().server;
-        register_view_statistics(server, statistics);
+        register_view_statistics(self.views(), statistics);
         server.figure(statistics, "Database.PassedOver", |server| float(server.passed_over.count()));
         self.io_limits().register(statistics);
     }

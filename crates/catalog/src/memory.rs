@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use scrinium_database::context::StoreContext;
 use scrinium_database::header::Header;
-use scrinium_database::{Database, DatabaseError, Result, keys, size_in};
+use scrinium_database::{DatabaseError, Result, keys, size_in};
 use scrinium_store::{Family, Purpose, Usage};
+use scrinium_views::OpenDatabase;
 
 use crate::databases::Databases;
 use crate::volumes::Entry;
@@ -120,6 +121,6 @@ fn trees_over(context: &StoreContext, parts: u64, of: u64) -> bool {
 }
 
 /// Whether nobody else holds it.
-fn is_last(database: &Arc<Database>) -> bool {
-    Arc::strong_count(database) == 1
+fn is_last(database: &OpenDatabase) -> bool {
+    Arc::strong_count(database.database()) == 1
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use scrinium_database::{Database, Result};
+use scrinium_views::{OpenDatabase, Views, ViewsContext};
 
 /// At most this many databases that are not open are read at once.
 const LOADING: usize = 64;
@@ -15,7 +16,7 @@ const LOADING: usize = 64;
 pub(crate) struct Opened {
     used: Mutex<Used>,
     /// Databases that are kept ready though nobody may use them.
-    idle: Cache<String, Arc<Database>>,
+    idle: Cache<String, OpenDatabase>,
     /// Held while a database is read that is not open, by a part of all names, so that nobody waits who reads another.
     loading: [Mutex<()>; LOADING],
     hasher: RandomState,
@@ -23,7 +24,7 @@ pub(crate) struct Opened {
 
 /// Databases in use, and what is left of the names of those that were.
 struct Used {
-    databases: HashMap<String, Weak<Database>>,
+    databases: HashMap<String, Known>,
     /// Names that are left over are removed when there are this many, which is twice as many as stayed the last time: so
     /// each database that is opened costs two of them.
     sweep_at: usize,
@@ -31,11 +32,33 @@ struct Used {
     sweep_at_least: usize,
 }
 
+/// A database that may be in use, with its views, which last as long.
+struct Known {
+    database: Weak<Database>,
+    views: Weak<Views>,
+    server: Weak<ViewsContext>,
+}
+
+impl Known {
+    fn of(database: &OpenDatabase) -> Self {
+        let server = Arc::downgrade(database.server());
+        Self {
+            database: Arc::downgrade(database.database()),
+            views: Arc::downgrade(database.views()),
+            server,
+        }
+    }
+
+    fn upgrade(&self) -> Option<OpenDatabase> {
+        Some(OpenDatabase::of(self.database.upgrade()?, self.views.upgrade()?, self.server.upgrade()?))
+    }
+}
+
 impl Used {
-    fn insert(&mut self, name: &str, database: &Arc<Database>) {
-        self.databases.insert(name.to_owned(), Arc::downgrade(database));
+    fn insert(&mut self, name: &str, database: &OpenDatabase) {
+        self.databases.insert(name.to_owned(), Known::of(database));
         if self.databases.len() >= self.sweep_at {
-            self.databases.retain(|_, database| database.strong_count() > 0);
+            self.databases.retain(|_, known| known.database.strong_count() > 0);
             self.sweep_at = self.sweep_at_least.max(2 * self.databases.len());
         }
     }
@@ -58,7 +81,11 @@ impl Opened {
     ///
     /// # Errors
     /// Those of `load`.
-    pub(crate) fn get(&self, name: &str, load: impl FnOnce() -> Result<Database>) -> Result<Arc<Database>> {
+    pub(crate) fn get(
+        &self,
+        name: &str,
+        load: impl FnOnce() -> Result<OpenDatabase>,
+    ) -> Result<OpenDatabase> {
         if let Some(database) = self.idle.get(name).or_else(|| self.used(name)) {
             return Ok(database);
         }
@@ -67,17 +94,17 @@ impl Opened {
         if let Some(database) = self.used(name) {
             return Ok(database);
         }
-        let database = Arc::new(load()?);
+        let database = load()?;
         self.replace(name, &database);
         Ok(database)
     }
 
     /// The database of this name if somebody uses it; it is kept ready from now on.
-    fn used(&self, name: &str) -> Option<Arc<Database>> {
+    fn used(&self, name: &str) -> Option<OpenDatabase> {
         let used = self.used.lock();
-        let database = used.databases.get(name).and_then(Weak::upgrade)?;
+        let database = used.databases.get(name).and_then(Known::upgrade)?;
         // Under the lock, so that a database that is dropped meanwhile does not come back.
-        self.idle.insert(name.to_owned(), Arc::clone(&database));
+        self.idle.insert(name.to_owned(), database.clone());
         Some(database)
     }
 
@@ -87,15 +114,15 @@ impl Opened {
     }
 
     /// The database of this name, if it is open.
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<Database>> {
-        self.used.lock().databases.get(name).and_then(Weak::upgrade)
+    pub(crate) fn find(&self, name: &str) -> Option<OpenDatabase> {
+        self.used.lock().databases.get(name).and_then(Known::upgrade)
     }
 
     /// Gives this one to all who open the database from now on.
-    pub(crate) fn replace(&self, name: &str, database: &Arc<Database>) {
+    pub(crate) fn replace(&self, name: &str, database: &OpenDatabase) {
         let mut used = self.used.lock();
         used.insert(name, database);
-        self.idle.insert(name.to_owned(), Arc::clone(database));
+        self.idle.insert(name.to_owned(), database.clone());
     }
 
     /// Forgets a database that is gone.
@@ -106,7 +133,7 @@ impl Opened {
     }
 
     /// What is kept ready.
-    pub(crate) fn idle(&self) -> &Cache<String, Arc<Database>> {
+    pub(crate) fn idle(&self) -> &Cache<String, OpenDatabase> {
         &self.idle
     }
 }

@@ -19,6 +19,7 @@ use scrinium_statistics::Task;
 use scrinium_store::{
     Batch, Cursor, Direction, Durability, Family, IoClass, KeyRange, ScanOptions, Snapshot, Touched,
 };
+use scrinium_views::OpenDatabase;
 
 use crate::databases::Databases;
 use crate::dropped::unmark;
@@ -72,7 +73,7 @@ impl Drop for Moving<'_> {
 /// A move under way.
 struct Move<'a> {
     databases: &'a Databases,
-    database: &'a Arc<Database>,
+    database: &'a OpenDatabase,
     to: &'a Arc<StoreContext>,
     old: u32,
     new: u32,
@@ -124,7 +125,7 @@ impl Databases {
         self.check_move(&database, volume).map(drop)
     }
 
-    fn check_move(&self, database: &Arc<Database>, volume: &str) -> Result<Arc<StoreContext>> {
+    fn check_move(&self, database: &OpenDatabase, volume: &str) -> Result<Arc<StoreContext>> {
         let name = database.name();
         let to = self.context_of(volume)?;
         if database.volume() == volume {
@@ -141,7 +142,7 @@ impl Databases {
 
     fn relocate_now(
         &self,
-        database: &Arc<Database>,
+        database: &OpenDatabase,
         to: &Arc<StoreContext>,
         task: &Task,
     ) -> Result<Relocated> {
@@ -381,7 +382,7 @@ impl Move<'_> {
             finished?;
         }
         self.task.detail("phase", "views");
-        let there = Arc::new(Database::load(self.to, self.new)?);
+        let there = OpenDatabase::load(self.to, self.new, self.databases.views())?;
         // Where it fails, the reader who asks for them gets the error, or has them built.
         if let Err(error) = there.update_all_views(None, false) {
             tracing::warn!(%error, database = self.database.name(), "views are built after the move");
@@ -439,14 +440,15 @@ impl Move<'_> {
             return Ok(false);
         }
         let name = self.database.name();
-        let there = Arc::new(Database::load(self.to, self.new)?);
+        let there = OpenDatabase::load(self.to, self.new, self.databases.views())?;
         let mut batch = Batch::new();
         databases.enter(&mut batch, name, self.new, self.to);
         databases.commit_place(batch, self.database)?;
         self.database.leave();
         databases.opened().replace(name, &there);
         databases.leave_to_readers(self.database);
-        *moved = Some(there);
+        self.database.move_to(&there);
+        *moved = Some(Arc::clone(there.database()));
         drop((writer, moved, catalog));
         self.note_held(began);
         self.database.wake();

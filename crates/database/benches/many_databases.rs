@@ -1,17 +1,17 @@
-//! A server with 100,000 databases of one document each: making one, and reading a document of any, next to reading one of
+//! A server with 100,000 databases of one document each: making one, and reading a document of any, compared with reading one of
 //! 100,000 documents of a single database, and one of 100 databases, which the processor's caches hold.
 //! `cargo bench -p scrinium-database --bench many_databases`.
 
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark stops at the first error")]
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::{Against, Line, folder, median, report, scatter};
 use scrinium_catalog::Databases;
-use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, ReadOptions};
+use scrinium_database::{Access, DatabaseOptions, Edit, EditMode, ReadOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use tempfile::TempDir;
 
 /// Tests and measurements may do everything.
@@ -38,7 +38,7 @@ fn id(number: u64) -> String {
     format!("memo{number:06}")
 }
 
-fn write(database: &Arc<Database>, ids: impl IntoIterator<Item = String>) {
+fn write(database: &OpenDatabase, ids: impl IntoIterator<Item = String>) {
     let edit = |id: String| {
         let json = format!("{{\"_id\":\"{id}\",\"Form\":\"Memo\"}}").into();
         Edit { json, ..Edit::default() }

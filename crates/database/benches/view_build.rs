@@ -15,15 +15,15 @@
 )]
 
 use std::path::Path;
-use std::sync::Arc;
 
 use scrinium_bench::discussion::{design, design_in_javascript, document};
 use scrinium_bench::process::{is_case, peak_memory_bytes, run_case};
 use scrinium_bench::{Against, Line, folder, report, sizes, timed};
 use scrinium_catalog::Databases;
-use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, RowQuery};
+use scrinium_database::{Access, DatabaseOptions, Edit, EditMode, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -51,7 +51,7 @@ fn open(folder: &Path, budget_bytes: u64) -> (Store, Databases) {
     (store, databases)
 }
 
-fn fill(database: &Arc<Database>, documents: u64) {
+fn fill(database: &OpenDatabase, documents: u64) {
     let mut pending = Vec::new();
     for start in (0..documents).step_by(usize::try_from(AT_ONCE).unwrap()) {
         let edits = (start..documents.min(start + AT_ONCE))
@@ -157,7 +157,7 @@ fn build(case: &Value) -> Value {
         Some(true) => ("javascript", design_in_javascript()),
         _ => ("discussion", design()),
     };
-    let opened: Vec<Arc<Database>> = (0..case["databases"].as_u64().unwrap())
+    let opened: Vec<OpenDatabase> = (0..case["databases"].as_u64().unwrap())
         .map(|number| databases.get(&format!("discussion{number}")).unwrap())
         .collect();
     for database in &opened {
@@ -178,10 +178,11 @@ fn build(case: &Value) -> Value {
         assert_eq!(rows.total_rows, case["documents"].as_u64());
     }
     store.admin().checkpoint().unwrap();
-    let sum = |bytes: &dyn Fn(&Database) -> u64| opened.iter().map(|database| bytes(database)).sum::<u64>();
+    let sum =
+        |bytes: &dyn Fn(&OpenDatabase) -> u64| opened.iter().map(|database| bytes(database)).sum::<u64>();
     json!({
         "seconds": building.as_secs_f64(), "peak_bytes": peak_bytes,
-        "index_bytes": sum(&Database::derived_bytes),
+        "index_bytes": sum(&OpenDatabase::derived_bytes),
         "file_bytes": sum(&|database| database.info().unwrap().sizes.file_bytes),
         "json_bytes": sum(&|database| database.info().unwrap().sizes.external_bytes),
     })

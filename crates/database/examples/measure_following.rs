@@ -10,15 +10,15 @@
     reason = "it measures, and serves nobody"
 )]
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scrinium_bench::discussion::{design, document};
 use scrinium_bench::scatter;
 use scrinium_catalog::Databases;
-use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, ReadOptions};
+use scrinium_database::{Access, DatabaseOptions, Edit, EditMode, ReadOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 /// Tests and measurements may do everything.
@@ -28,14 +28,14 @@ const AT_ONCE: u64 = 5000;
 const ROUNDS: usize = 7;
 const CHANGES: u64 = 20_000;
 
-fn put(database: &Arc<Database>, documents: impl Iterator<Item = Value>) {
+fn put(database: &OpenDatabase, documents: impl Iterator<Item = Value>) {
     let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
     let results = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
 }
 
 /// The document with this number as it is after an edit with that number.
-fn edited(database: &Database, number: u64, edit: u64) -> Value {
+fn edited(database: &OpenDatabase, number: u64, edit: u64) -> Value {
     let mut changed = document(number);
     let other = document(edit.wrapping_mul(31) + 7);
     let present = database.read(other_id(&changed), &ReadOptions::default(), &SERVER).unwrap();

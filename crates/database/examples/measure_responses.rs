@@ -10,13 +10,13 @@
     reason = "it measures, and serves nobody"
 )]
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_catalog::Databases;
-use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, ReadOptions, RowQuery};
+use scrinium_database::{Access, DatabaseOptions, Edit, EditMode, ReadOptions, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 /// Tests and measurements may do everything.
@@ -44,7 +44,7 @@ fn document(number: u64) -> Value {
     json
 }
 
-fn put(database: &Arc<Database>, documents: &[Value]) {
+fn put(database: &OpenDatabase, documents: &[Value]) {
     let edits = documents.iter().map(|json| Edit { json: json.to_string().into(), ..Edit::default() });
     let results = database.update(edits.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
@@ -58,7 +58,7 @@ fn design(name: &str, responses: &Value, selection: &str) -> Value {
 }
 
 /// Reads a page, which brings the view up to date first, and says what that took.
-fn read(what: &str, database: &Arc<Database>, name: &str, documents: u64) {
+fn read(what: &str, database: &OpenDatabase, name: &str, documents: u64) {
     let begun = Instant::now();
     let mut rows =
         database.view(name, "v", RowQuery { limit: Some(30), ..RowQuery::default() }, &SERVER).unwrap();
@@ -72,7 +72,7 @@ fn read(what: &str, database: &Arc<Database>, name: &str, documents: u64) {
     );
 }
 
-fn change(database: &Arc<Database>, id: &str, member: &str, value: Value) {
+fn change(database: &OpenDatabase, id: &str, member: &str, value: Value) {
     let present = database.read(id, &ReadOptions::default(), &SERVER).unwrap();
     let mut present: Value = serde_json::from_str(&present.json).unwrap();
     present[member] = value;

@@ -4,6 +4,7 @@
 //! without, `_security` does, as in CouchDB: its administrators are managers, its members editors, and `Readers` and
 //! `Authors` are fields like others.
 
+pub mod digest;
 pub mod identity;
 pub mod initial;
 pub mod list;
@@ -21,11 +22,12 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
+use digest::{NameDigest, digest_of, folded};
 use identity::Identity;
 use initial::InitialAccess;
 use list::{AccessList, Grant};
 use readable::ReadableLeaf;
-use readers::{NameDigest, digest_of, digests_of, folded, names_in};
+use readers::{digests_of, names_in};
 
 /// What somebody may do in a database; each level includes those before it but for reading, which depositors may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +142,7 @@ impl Access {
     }
 
     /// Somebody at a level, whatever documents say: as `_security` gives it, or for what is theirs.
-    pub(crate) fn of_level(identity: &Identity, level: Level) -> Self {
+    pub fn of_level(identity: &Identity, level: Level) -> Self {
         Self::limited(identity, Limited { level, may_create: true, may_delete: true, names: None })
     }
 

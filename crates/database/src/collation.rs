@@ -3,9 +3,9 @@
 use scrinium_document::collation::COLLATION_VERSION;
 use serde::{Deserialize, Serialize};
 
-use crate::access::readers::NAMES_VERSION;
+use crate::access::digest::NAMES_VERSION;
 
-/// Changes with the form in which lists of entries hold keys (`view::short`): an index of another form cannot be
+/// Changes with the form in which lists of entries hold keys (crate `views`, module `short`): an index of another form cannot be
 /// followed.
 const LIST_FORMAT: u64 = 2;
 

@@ -1,22 +1,20 @@
 //! What the databases of one store use, and what all databases of a server use.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use scrinium_contents::Contents;
-use scrinium_javascript::{Pool, PoolOptions};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{IoLimits, Store};
 
 use crate::changed::DatabaseEvents;
 use crate::collation::Collation;
 use crate::damage::Damage;
+use crate::designs::DesignInterpreter;
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::passed_over::PassedOver;
-use crate::view::{Announced, Updates, ViewCounts, default_rebuild_dir};
 
 /// What holds for all databases of a server.
 #[derive(Clone, Copy, Debug)]
@@ -77,39 +75,29 @@ pub struct ServerContext {
     collation: Collation,
     guard: OnceLock<Arc<dyn Guard>>,
     tasks: OnceLock<Tasks>,
-    rebuild_dir: RwLock<PathBuf>,
-    /// The processes that run functions.
-    pub scripts: Pool,
-    /// Databases that have something to bring up to date.
-    pub announced: Announced,
+    /// What understands design documents.
+    pub designs: Arc<dyn DesignInterpreter>,
     /// What becomes of databases.
     pub events: DatabaseEvents,
     /// The limits of background work, which all of it shares.
     pub io: IoLimits,
-    /// What is counted of views.
-    pub view_counts: Arc<ViewCounts>,
     /// What was skipped because it cannot be read.
     pub passed_over: PassedOver,
-    pub(crate) updates: Updates,
 }
 
 impl ServerContext {
-    /// That of a server whose first store is `store`.
+    /// That of a server with these options, whose design documents `designs` understands.
     #[must_use]
-    pub fn new(options: DatabaseOptions, store: &Store) -> Self {
+    pub fn new(options: DatabaseOptions, designs: Arc<dyn DesignInterpreter>) -> Self {
         Self {
             collation: options.collation,
             options: RwLock::new(options),
             guard: OnceLock::new(),
             tasks: OnceLock::new(),
-            rebuild_dir: RwLock::new(default_rebuild_dir(store)),
-            scripts: Pool::default(),
-            announced: Announced::default(),
+            designs,
             events: DatabaseEvents::default(),
             io: IoLimits::default(),
-            view_counts: Arc::default(),
             passed_over: PassedOver::default(),
-            updates: Updates::default(),
         }
     }
 
@@ -136,16 +124,6 @@ impl ServerContext {
         if self.tasks.set(tasks.clone()).is_err() {
             tracing::warn!("the databases show their tasks already");
         }
-    }
-
-    /// Sets the folder where builds of views put sorted files that do not fit into memory; the next build uses it.
-    pub fn set_rebuild_dir(&self, dir: PathBuf) {
-        *self.rebuild_dir.write() = dir;
-    }
-
-    /// Sets how many processes run JavaScript, and what each of them may use; for those that are started from now on.
-    pub fn set_script_options(&self, options: PoolOptions) {
-        self.scripts.set_options(options);
     }
 
     /// A gauge that reads 0 once the databases are closed.
@@ -188,12 +166,6 @@ impl StoreContext {
     #[must_use]
     pub fn tasks(&self) -> Option<&Tasks> {
         self.server.tasks.get()
-    }
-
-    /// Where builds of views put what does not fit into memory.
-    #[must_use]
-    pub fn rebuild_dir(&self) -> PathBuf {
-        self.server.rebuild_dir.read().clone()
     }
 
     /// What checks the edits of a database, if anything does.

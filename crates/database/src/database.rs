@@ -15,13 +15,14 @@ use crate::access::restriction::Restriction;
 use crate::changed::DatabaseEventKind;
 use crate::compaction_record::CompactionRecord;
 use crate::context::StoreContext;
+use crate::designs::DatabaseObserver;
 use crate::error::{DatabaseError, Result};
 use crate::header::{Header, UNCOUNTED};
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::properties::Properties;
 use crate::sizes::DatabaseSizes;
-use crate::view::Views;
+use crate::validation::Validation;
 use crate::writer::{Writer, kept_for};
 
 /// A database of documents.
@@ -41,7 +42,14 @@ pub struct Database {
     pub(crate) access_list: RwLock<Option<Option<Arc<AccessList>>>>,
     /// Whether some document is hidden from somebody.
     pub(crate) restriction: Restriction,
-    pub(crate) views: Views,
+    /// Changes with every design document.
+    design_generation: AtomicU64,
+    /// The functions that edits have to pass, once they were read.
+    pub(crate) validation: Mutex<Option<Validation>>,
+    /// One more than the generation in which no design document has such a function; 0 if none is known.
+    pub(crate) unvalidated: AtomicU64,
+    /// Learns of what has become visible.
+    observer: Arc<dyn DatabaseObserver>,
     /// Whether its changes go through the log; changed under the writer's lock only.
     pub(crate) logged: AtomicBool,
     /// Held by the one who counts purged documents.
@@ -86,7 +94,11 @@ impl Database {
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
-    pub fn load(context: &Arc<StoreContext>, number: u32) -> Result<Self> {
+    pub fn load(
+        context: &Arc<StoreContext>,
+        number: u32,
+        observer: Arc<dyn DatabaseObserver>,
+    ) -> Result<Self> {
         // Read before the header: a write that fails in between is noticed by the first update.
         let failures = context.store.failures();
         let header = read_header(&context.store, number)?;
@@ -104,7 +116,10 @@ impl Database {
             security: RwLock::default(),
             access_list: RwLock::default(),
             restriction,
-            views: Views::default(),
+            design_generation: AtomicU64::new(0),
+            validation: Mutex::default(),
+            unvalidated: AtomicU64::new(0),
+            observer,
             logged: AtomicBool::new(properties.logged),
             purges: Mutex::default(),
             dropped: AtomicBool::new(false),
@@ -315,7 +330,9 @@ impl Database {
 
     /// A change is seen: what follows the database has something to do.
     pub(crate) fn tell_followers(&self, has_designs: bool) {
-        self.note_change(has_designs);
+        if has_designs {
+            self.observer.committed(self.design_generation());
+        }
         self.context.server.events.note(DatabaseEventKind::Updated, self.name());
     }
 
@@ -425,9 +442,15 @@ impl Database {
         self.moved.write()
     }
 
+    /// Changes with every design document.
+    #[must_use]
+    pub fn design_generation(&self) -> u64 {
+        self.design_generation.load(Ordering::Acquire)
+    }
+
     /// What is known of design documents holds no more.
     pub fn designs_changed(&self) {
-        self.views.design_changed();
+        self.design_generation.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Keeps others from counting purged documents: one who changes the [`CompactionRecord`] holds it from reading it until

@@ -18,6 +18,7 @@ use crate::access::Access;
 use crate::access::readers::check_names;
 use crate::context::DatabaseOptions;
 use crate::database::Database;
+use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::folder::FolderChange;
 use crate::guard::{ClearSecret, Guard, Guarded, Secret, Submission};
@@ -44,13 +45,13 @@ pub const NO_LOCAL_ATTACHMENTS: &str = "_local documents do not accept attachmen
 /// One edit of one document, as it came.
 #[derive(Clone, Debug, Default)]
 pub struct Edit {
-    /// The document's id if it is known next to the JSON; else the JSON's `_id`, or a new one.
+    /// The document's id if it is known apart from the JSON; else the JSON's `_id`, or a new one.
     pub id: Option<String>,
     /// The document as CouchDB takes it, with `_rev`, `_deleted`, `_attachments`, `_revisions`.
     pub json: Bytes,
-    /// The revision if it is known next to the JSON; if both are given they must be equal.
+    /// The revision if it is known apart from the JSON; if both are given they must be equal.
     pub revision: Option<String>,
-    /// Contents that came next to the JSON: those that it says follow, by name, and further ones.
+    /// Contents that came with the JSON: those that it says follow, by name, and further ones.
     pub attachments: Vec<NewAttachment>,
     /// Contents that were taken out of the JSON as it came, by the names of attachments that it says follow. Those that
     /// it does not name are thrown away.
@@ -72,7 +73,7 @@ pub struct Edit {
     pub secret: Secret,
 }
 
-/// An attachment whose content came next to the document's JSON.
+/// An attachment whose content came with the document's JSON.
 #[derive(Clone, Debug)]
 pub struct NewAttachment {
     /// Its name in the document.
@@ -81,15 +82,6 @@ pub struct NewAttachment {
     pub content_type: String,
     /// Its content.
     pub content: Content,
-}
-
-/// How edits meet what is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EditMode {
-    /// An edit must build on a leaf; it gets a new revision.
-    Interactive,
-    /// An edit brings its revision and its history (`new_edits=false`), and never conflicts.
-    Replicated,
 }
 
 /// An edit, parsed, its contents on their way.
@@ -115,7 +107,7 @@ pub(crate) struct Prepared {
     pub(crate) validated: Option<Validated>,
 }
 
-/// What an edit brings next to its document.
+/// What an edit brings besides its document.
 #[derive(Clone, Default)]
 pub(crate) struct Beside {
     pub(crate) folders: Vec<FolderChange>,
@@ -448,13 +440,9 @@ fn check_design(json: &[u8], mode: EditMode, database: &Database) -> Result<()> 
             "A design document may hold at most {DESIGN_VALUES_MAX} values; keep data in other documents"
         )));
     }
-    let (pool, owner) = (&database.context.server.scripts, database.uuid());
     let design =
         stored_value_of_bytes(json).ok_or_else(|| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
-    match mode {
-        EditMode::Interactive => crate::view::design::check(pool, owner, &design),
-        EditMode::Replicated => crate::view::design::check_replicated(pool, owner, &design),
-    }
+    database.context.server.designs.check_design(database.uuid(), &design, mode)
 }
 
 /// Refuses a history with revisions that no server makes. A tombstone may be one generation above the highest, so that
@@ -486,7 +474,7 @@ pub fn new_id(now_ms: u64) -> String {
     format!("{:012x}{:04x}{low:08x}{:08x}", now_ms & 0xffff_ffff_ffff, random >> 48, random & 0xffff_ffff)
 }
 
-/// `beside` are the contents that came next to the JSON, and those that were taken out of it.
+/// `beside` are the contents that came with the JSON, and those that were taken out of it.
 fn prepare_attachments(
     entries: Vec<AttachmentEntry>,
     (mut beside, mut taken_out): (Vec<NewAttachment>, Vec<(String, Content)>),

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use scrinium_assertion::Fault;
 use scrinium_contents::ContentError;
 use scrinium_document::DocumentError;
-use scrinium_index::IndexError;
-use scrinium_mango::MangoError;
 use scrinium_store::StoreError;
 
 /// Result of a database operation.
@@ -100,9 +98,10 @@ pub enum DatabaseError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A Mango query or index that is refused, or that no index can answer.
-    #[error(transparent)]
-    Query(#[from] MangoError),
+    /// A query or an index that is refused, or that no index can answer: the error of the language of queries, which says
+    /// why. Clones share it.
+    #[error("{0}")]
+    Query(#[source] Arc<dyn std::error::Error + Send + Sync>),
     /// A database of that name exists.
     #[error("{reason}")]
     Exists {
@@ -306,16 +305,6 @@ impl From<StoreError> for DatabaseError {
             | StoreError::Closed
             | StoreError::WrongFamily { .. }
             | StoreError::Unsorted { .. } => Self::Store(Arc::new(error)),
-        }
-    }
-}
-
-impl From<IndexError> for DatabaseError {
-    fn from(error: IndexError) -> Self {
-        match error {
-            IndexError::Store(error) => error.into(),
-            IndexError::Fault(fault) => Self::Fault(fault),
-            other => Self::Internal { reason: other.to_string() },
         }
     }
 }

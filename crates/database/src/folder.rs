@@ -3,7 +3,7 @@
 //! That a document is in a folder is stored like the document itself: it is logged, and changes in the batch of
 //! whatever changes it. A document that comes into a folder gets a number there, its *uid*, ascending and never
 //! used again; when it leaves, a tombstone with its uid stays, so that a client that was away learns what is gone.
-//! The sorted collection that a reader sees is derived, as that of a view is ([`crate::view`]).
+//! The sorted collection that a reader sees is derived, as that of a view is by what makes views.
 //!
 //! A change of what is in a folder has a number of its own among the database's changes. The feed of documents'
 //! changes does not show it.
@@ -23,11 +23,11 @@ use serde_json::{Value, json};
 
 use crate::access::Access;
 use crate::database::Database;
+use crate::designs::DesignInterpreter;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::unread::counts_at;
 use crate::update::{Update, check_number};
-use crate::view::design;
 use crate::writer::Foreseen;
 use record::{FolderRecord, FolderState, ReadCounts};
 
@@ -283,14 +283,9 @@ pub fn columns_of(record: &FolderRecord) -> Result<Value> {
 ///
 /// # Errors
 /// `compilation_error`, with the formula's line and column.
-pub fn columns_text(name: &str, columns: Option<&Value>) -> Result<String> {
+pub fn columns_text(designs: &dyn DesignInterpreter, name: &str, columns: Option<&Value>) -> Result<String> {
     let columns = columns.unwrap_or(&USUAL_COLUMNS);
-    let definition = design::of_folder(name, 0, columns)?;
-    if !definition.keys.resorts.is_empty() {
-        return Err(DatabaseError::bad_request(format!(
-            "Folder `{name}`: `resort` is of the columns of views; a folder has one order."
-        )));
-    }
+    designs.check_columns(name, columns)?;
     let text = columns.to_string();
     if text.len() > MAX_COLUMNS_BYTES {
         return Err(DatabaseError::bad_request(format!(

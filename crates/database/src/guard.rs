@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::access::Access;
 use crate::database::Database;
-use crate::edit::EditMode;
 use crate::edit::access_for_guards;
+use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::ReadOptions;
@@ -48,7 +48,7 @@ pub struct Submission<'a> {
     pub access: &'a Access,
     /// Whether the edit brings its own revision and history.
     pub mode: EditMode,
-    /// The revision that the edit names next to the document.
+    /// The revision that the edit names apart from the document.
     pub revision: Option<String>,
     /// The document with its `_id`; where only attachments change, as it stands.
     pub document: Map<String, Value>,

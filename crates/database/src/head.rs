@@ -1,4 +1,4 @@
-//! What is known of a document next to its content: its revisions and its place in the change feed.
+//! What is known of a document besides its content: its revisions and its place in the change feed.
 
 #![allow(missing_docs, reason = "the names say it")]
 
@@ -19,7 +19,7 @@ const STORED_BYTES: std::ops::Range<usize> = 1..5;
 const DELETED: u8 = 1;
 const SEVERAL_LEAVES: u8 = 2;
 
-/// What is known of a document next to its content.
+/// What is known of a document besides its content.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     pub change_number: u64,
@@ -102,7 +102,7 @@ pub struct ChangeRecord {
     pub id: String,
     pub winner: Revision,
     pub deleted: bool,
-    /// There are leaves next to the winner; the head has them.
+    /// There are leaves other than the winner; the head has them.
     pub several_leaves: bool,
 }
 

@@ -15,7 +15,7 @@ const VERSION_WITHOUT_FOLDERS: u8 = 1;
 /// Stands for a number of design documents that is not known.
 pub const UNCOUNTED: u64 = u64::MAX;
 
-/// About what a document's records take next to its content, where that was not counted.
+/// About what a document's records take besides its content, where that was not counted.
 pub const RECORD_BYTES: u64 = 200;
 
 /// About what the records of one membership, and those of one mark, take.

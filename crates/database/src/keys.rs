@@ -64,7 +64,7 @@ pub const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
 /// The families of what is derived from them.
 pub const DERIVED_FAMILIES: [Family; 3] = [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
-/// What a database may have in [`Family::Meta`] next to its header.
+/// What a database may have in [`Family::Meta`] besides its header.
 pub const APART: [fn(u32) -> Vec<u8>; 6] =
     [security, access_list, compaction, properties, restriction, purged_limit];
 

@@ -1,4 +1,4 @@
-//! Databases of JSON documents: revisions, attachments, changes, views, folders, unread marks.
+//! Databases of JSON documents: revisions, attachments, changes, folders, unread marks.
 //!
 //! A database is a range of keys of the store, so that a server may have a hundred thousand of them.
 //! Documents follow CouchDB 3's model: a tree of revisions with a winner that every replica finds,
@@ -10,12 +10,14 @@ pub mod access;
 mod attachment;
 mod changed;
 mod changes;
-mod collation;
+pub mod collation;
 pub mod compaction_record;
 pub mod context;
 mod damage;
 mod database;
+mod designs;
 mod edit;
+mod edit_mode;
 mod error;
 pub mod figures;
 pub mod folder;
@@ -27,10 +29,8 @@ pub mod leaf;
 pub mod local;
 mod passed_over;
 mod properties;
-mod query;
-mod read;
-mod rows;
-mod session;
+pub mod read;
+pub mod rows;
 mod sizes;
 mod task_state;
 #[cfg(test)]
@@ -38,7 +38,6 @@ mod testing;
 mod unread;
 mod update;
 mod validation;
-pub mod view;
 pub mod writer;
 
 pub use access::identity::{GROUPS_MAX, Identity};
@@ -54,7 +53,11 @@ pub use compaction_record::PurgedDocument;
 pub use context::DatabaseOptions;
 pub use damage::Damage;
 pub use database::{Database, DatabaseInfo, header_at, read_header, size_in};
-pub use edit::{Edit, EditMode, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
+pub use designs::{
+    DatabaseObserver, DesignInterpreter, EditFunction, EditToValidate, FunctionLanguage, Verdict,
+};
+pub use edit::{Edit, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
+pub use edit_mode::EditMode;
 pub use error::{DatabaseError, InvalidInput, Oversized, Result};
 pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
@@ -63,11 +66,8 @@ pub use folder::{FolderChange, FolderInfo, Placed};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
 pub use passed_over::PassedOver;
 pub use properties::Properties;
-pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
-pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};
-pub use scrinium_javascript::{Limits as ScriptLimits, PoolOptions as ScriptOptions};
-pub use session::{DatabaseContents, DatabaseDescription, DatabaseSession, FolderDescription};
+pub use rows::{CategoryQuery, Freshness, Row, RowQuery, RowSource, Rows};
 pub use sizes::DatabaseSizes;
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::purge::PurgedLeaves;
@@ -76,4 +76,3 @@ pub use update::together::{
     TransactionRefusal, TransactionUpdate, update_together,
 };
 pub use update::{MAX_EDITS, Update, Updated};
-pub use view::{Reading, UpdateFunction, ViewUpdate, selector_filter};

@@ -1,4 +1,4 @@
-//! What an administrator sets for a database as a whole, next to who may do what.
+//! What an administrator sets for a database as a whole, besides who may do what.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! Reading documents: the winner, a named revision, all open revisions, and what goes with them.
 
-pub(crate) mod others;
-pub(crate) mod render;
+pub mod others;
+pub mod render;
 
 use scrinium_document::json::JsonText;
 use scrinium_document::{Revision, is_local};
@@ -15,9 +15,9 @@ use crate::head::Head;
 use crate::keys;
 use crate::leaf::Leaf;
 
-pub(crate) use render::{Renderer, write_fields};
+pub use render::{Renderer, write_fields};
 
-/// What a reader wants of a document next to its fields.
+/// What a reader wants of a document besides its fields.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// This revision instead of the winner.
@@ -213,7 +213,7 @@ impl Database {
     }
 
     /// The winner as of a snapshot; `None` if there is none, a tombstone, or one that may not be read.
-    pub(crate) fn read_at(
+    pub fn read_at(
         &self,
         snapshot: &Snapshot,
         id: &str,
@@ -235,7 +235,7 @@ impl Database {
 
     /// A document that another one names, as of a snapshot: read as if it were asked for by itself. `None` if there is no
     /// such document or revision, or none that may be read; a tombstone is read by its revision only.
-    pub(crate) fn read_linked(
+    pub fn read_linked(
         &self,
         snapshot: &Snapshot,
         (id, revision): (&str, Option<&str>),
@@ -273,7 +273,11 @@ impl Database {
         Ok(head)
     }
 
-    pub(crate) fn head(&self, snapshot: &Snapshot, id: &str) -> Result<Option<Head>> {
+    /// The head of a document, if there is one.
+    ///
+    /// # Errors
+    /// One that is damaged, and what the store reports.
+    pub fn head(&self, snapshot: &Snapshot, id: &str) -> Result<Option<Head>> {
         let stored = snapshot.get(Family::Point, &keys::head(self.number(), id))?;
         stored
             .map(|bytes| Head::decode(&bytes).ok_or_else(|| DatabaseError::damaged("revision tree", id)))
@@ -281,7 +285,7 @@ impl Database {
     }
 
     /// The record of a leaf, of which is known whether it wins.
-    pub(crate) fn leaf_record(
+    pub fn leaf_record(
         &self,
         snapshot: &Snapshot,
         id: &str,

@@ -12,8 +12,6 @@ use crate::database::Database;
 use crate::error::Result;
 use crate::folder::members::{Place, Places};
 use crate::read::ReadOptions;
-use crate::view::ViewRows;
-
 use documents::{Kind, ListedRows, RangeRows};
 
 /// Design documents counted at once.
@@ -120,7 +118,8 @@ impl Default for RowQuery {
 }
 
 impl RowQuery {
-    pub(crate) fn read_options(&self) -> ReadOptions {
+    /// What the reader wants of each document.
+    pub fn read_options(&self) -> ReadOptions {
         ReadOptions { conflicts: self.conflicts, attachments: self.attachments, ..ReadOptions::default() }
     }
 }
@@ -165,14 +164,14 @@ pub struct Row {
 
 impl Row {
     /// Bytes that it holds; contents of attachments are not among them.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let texts = [Some(&self.key), self.value.as_ref(), self.document.as_ref()];
         texts.into_iter().flatten().map(|text| text.len()).sum()
     }
 }
 
 /// What rows hold that were read at once.
-pub(crate) fn bytes_of(rows: &[Row]) -> usize {
+pub fn bytes_of(rows: &[Row]) -> usize {
     rows.iter().map(Row::bytes).sum()
 }
 
@@ -188,26 +187,47 @@ pub struct Rows {
     pub reduced: bool,
     source: Source,
     /// The rows are those of a folder.
-    pub(crate) places: Option<Places>,
+    pub places: Option<Places>,
+}
+
+/// Rows of something else than documents in the order of their ids.
+pub trait RowSource: Send + Sync {
+    /// As [`Rows::next_rows`].
+    ///
+    /// # Errors
+    /// What the store reports.
+    fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>>;
+
+    /// As [`Rows::next_page`].
+    ///
+    /// # Errors
+    /// What the store reports.
+    fn next_page(&self) -> Result<Option<String>>;
 }
 
 enum Source {
     Range(Box<RangeRows>),
     Listed(Box<ListedRows>),
-    View(Box<ViewRows>),
+    Other(Box<dyn RowSource>),
 }
 
 impl Rows {
     /// `counts`: how many rows there are in all, and how many before the first.
-    pub(crate) fn of_view(rows: ViewRows, counts: Option<(u64, u64)>, reduced: bool) -> Self {
+    #[must_use]
+    pub fn of_source(rows: Box<dyn RowSource>, counts: Option<(u64, u64)>, reduced: bool) -> Self {
         Self {
             total_rows: counts.map(|(total_rows, _)| total_rows),
             offset: counts.map(|(_, offset)| offset),
             update_sequence: None,
             reduced,
-            source: Source::View(Box::new(rows)),
+            source: Source::Other(rows),
             places: None,
         }
+    }
+
+    /// Says with each row where in a folder its document is.
+    pub fn tell_places(&mut self, places: Places) {
+        self.places = Some(places);
     }
 
     /// The next rows, at most `max_rows`; none at the end.
@@ -218,7 +238,7 @@ impl Rows {
         let mut rows = match &mut self.source {
             Source::Range(rows) => rows.next_rows(max_rows),
             Source::Listed(rows) => rows.next_rows(max_rows),
-            Source::View(rows) => rows.next_rows(max_rows),
+            Source::Other(rows) => rows.next_rows(max_rows),
         }?;
         if let Some(places) = &self.places {
             for row in &mut rows {
@@ -235,7 +255,7 @@ impl Rows {
     /// What the store reports.
     pub fn next_page(&self) -> Result<Option<String>> {
         match &self.source {
-            Source::View(rows) => rows.next_page(),
+            Source::Other(rows) => rows.next_page(),
             Source::Range(_) | Source::Listed(_) => Ok(None),
         }
     }

@@ -6,10 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use scrinium_store::{Batch, Family, Store};
+use serde_json::Value;
 
 use crate::access::initial::InitialAccess;
 use crate::context::{DatabaseOptions, ServerContext, StoreContext};
 use crate::database::Database;
+use crate::designs::{
+    DatabaseObserver, DesignInterpreter, EditFunction, EditToValidate, FunctionLanguage, Verdict,
+};
+use crate::edit_mode::EditMode;
+use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::keys;
 
@@ -21,7 +27,7 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) fn new(store: &Store) -> Self {
-        let server = Arc::new(ServerContext::new(DatabaseOptions::default(), store));
+        let server = Arc::new(ServerContext::new(DatabaseOptions::default(), Arc::new(NoDesigns)));
         let context = Arc::new(StoreContext::open("main", store.clone(), server).unwrap());
         Self { context, last_number: AtomicU32::new(0) }
     }
@@ -35,6 +41,50 @@ impl TestServer {
         batch.put(Family::Meta, &keys::header(number), &header.encode());
         InitialAccess::Everybody.write(&mut batch, number);
         store.commit(batch).unwrap();
-        Arc::new(Database::load(&self.context, number).unwrap())
+        Arc::new(load(&self.context, number).unwrap())
     }
+}
+
+/// A database as a start finds it.
+pub(crate) fn load(context: &Arc<StoreContext>, number: u32) -> Result<Database> {
+    Database::load(context, number, Arc::new(NoDesigns))
+}
+
+/// A member of design documents that are not stored.
+pub(crate) const REFUSED: &str = "refused";
+
+/// Lets every design document be stored but one with a member [`REFUSED`], and makes nothing of it.
+struct NoDesigns;
+
+impl DesignInterpreter for NoDesigns {
+    fn check_design(&self, _: [u8; 16], design: &Value, _: EditMode) -> Result<()> {
+        match design.get(REFUSED) {
+            None => Ok(()),
+            Some(_) => Err(DatabaseError::bad_request("It is refused.")),
+        }
+    }
+
+    fn check_columns(&self, _: &str, _: &Value) -> Result<()> {
+        Ok(())
+    }
+
+    fn edit_function(
+        &self,
+        _: [u8; 16],
+        _: FunctionLanguage,
+        _: &str,
+        _: &str,
+    ) -> Option<Box<dyn EditFunction>> {
+        Some(Box::new(Self))
+    }
+}
+
+impl EditFunction for NoDesigns {
+    fn validate(&self, _: &Database, edits: &[EditToValidate<'_>]) -> Result<Vec<Verdict>> {
+        Ok(edits.iter().map(|_| Verdict::Allowed).collect())
+    }
+}
+
+impl DatabaseObserver for NoDesigns {
+    fn committed(&self, _: u64) {}
 }

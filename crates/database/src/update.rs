@@ -26,7 +26,8 @@ use scrinium_store::{Batch, Commit, Family};
 
 use crate::access::Access;
 use crate::database::Database;
-use crate::edit::{Edit, EditMode, ParsedEdit, Prepared};
+use crate::edit::{Edit, ParsedEdit, Prepared};
+use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Oversized, Result};
 use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
@@ -263,7 +264,7 @@ impl Database {
             if stored {
                 contents.iter().for_each(Content::stored);
                 if design_changed {
-                    database.views.design_changed();
+                    database.designs_changed();
                 }
             }
         });

@@ -13,19 +13,20 @@ use std::time::Duration;
 
 use scrinium_document::json::{JsonText, JsonWriter, string};
 use scrinium_document::{Fields, Revision, RevisionTree, is_design, is_local};
-use scrinium_javascript::{EditToValidate, Validator, Verdict};
 use scrinium_store::{Family, Slice, Snapshot};
 use serde_json::json;
 
+use crate::access::Access;
 use crate::database::Database;
-use crate::edit::{EditMode, Prepared, PreparedAttachment};
+use crate::designs::{EditFunction, EditToValidate, FunctionLanguage, Verdict};
+use crate::edit::{Prepared, PreparedAttachment};
+use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::keys;
 use crate::leaf::{Leaf, StoredAttachment};
 use crate::read::write_fields;
 use crate::rows::RowQuery;
-use crate::view::formula_validation::FormulaValidator;
 
 /// Edits that are rendered and validated at once.
 const EDITS_AT_ONCE: usize = 64;
@@ -37,6 +38,11 @@ const DESIGNS_AT_ONCE: usize = 10;
 /// its way.
 pub(crate) const TRIES: usize = 10;
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
+
+/// What design documents say holds for everybody, whoever may read them.
+const fn access_for_designs() -> Access {
+    Access::of_the_server("carrying out design documents")
+}
 
 /// What an edit was validated against, and what came of it.
 #[derive(Clone, Debug)]
@@ -59,43 +65,19 @@ pub(crate) struct Validation {
 /// The function of one design document.
 struct Function {
     design: String,
-    validator: DesignValidator,
-}
-
-/// What a design document checks edits with.
-enum DesignValidator {
-    Script(Validator),
-    Formula(FormulaValidator),
-}
-
-impl DesignValidator {
-    fn validate(&self, database: &Database, edits: &[EditToValidate<'_>]) -> Result<Vec<Verdict>> {
-        match self {
-            Self::Script(validator) => Ok(validator.validate(edits)?),
-            Self::Formula(validator) => {
-                let environment = crate::view::environment(database);
-                Ok(edits.iter().map(|edit| validator.verdict(edit, &environment)).collect())
-            }
-        }
-    }
-}
-
-/// The language of a `validate_doc_update`.
-enum Language {
-    Script,
-    Formula,
+    validator: Box<dyn EditFunction>,
 }
 
 /// The function of a design document, if it has one; the rest is not looked at. One that is invalid, or in a language that is
 /// none, is not obeyed and stops nobody.
-fn function_of(design: &JsonText) -> Option<(Language, String)> {
+fn function_of(design: &JsonText) -> Option<(FunctionLanguage, String)> {
     let members = design.members()?;
     let member =
         |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     let language = match member("language").map(string) {
-        None | Some(None) => Language::Script,
-        Some(Some(language)) if language == "javascript" => Language::Script,
-        Some(Some(language)) if language == "formula" => Language::Formula,
+        None | Some(None) => FunctionLanguage::JavaScript,
+        Some(Some(language)) if language == "javascript" => FunctionLanguage::JavaScript,
+        Some(Some(language)) if language == "formula" => FunctionLanguage::Formula,
         Some(Some(_)) => return None,
     };
     Some((language, string(member("validate_doc_update")?)?.into_owned()))
@@ -128,35 +110,35 @@ fn is_asked_about(id: &str) -> bool {
 impl Validated {
     /// Whether it still holds.
     pub(crate) fn holds(&self, database: &Database, old: Option<&Revision>) -> bool {
-        self.generation == database.views.generation() && self.old.as_ref() == old
+        self.generation == database.design_generation() && self.old.as_ref() == old
     }
 }
 
 impl Database {
     /// The functions that edits of this database have to pass; `None`: there are none.
     pub(crate) fn validation(self: &Arc<Self>) -> Result<Option<Validation>> {
-        let generation = self.views.generation();
-        if self.views.unvalidated.load(Ordering::Acquire) == generation.wrapping_add(1) {
+        let generation = self.design_generation();
+        if self.unvalidated.load(Ordering::Acquire) == generation.wrapping_add(1) {
             return Ok(None);
         }
-        if let Some(known) = &*self.views.validation.lock()
+        if let Some(known) = &*self.validation.lock()
             && known.generation == generation
         {
             return Ok(Some(known.clone()));
         }
         let functions = self.read_validators()?;
         if functions.is_empty() {
-            self.views.unvalidated.store(generation.wrapping_add(1), Ordering::Release);
+            self.unvalidated.store(generation.wrapping_add(1), Ordering::Release);
             return Ok(None);
         }
         let validation = Validation { generation, functions: functions.into() };
-        *self.views.validation.lock() = Some(validation.clone());
+        *self.validation.lock() = Some(validation.clone());
         Ok(Some(validation))
     }
 
     fn read_validators(self: &Arc<Self>) -> Result<Vec<Function>> {
         let query = RowQuery { include_documents: true, ..RowQuery::default() };
-        let mut rows = self.design_documents(query, &crate::view::access_for_designs())?;
+        let mut rows = self.design_documents(query, &access_for_designs())?;
         let mut functions = Vec::new();
         loop {
             let some = rows.next_rows(DESIGNS_AT_ONCE)?;
@@ -166,16 +148,8 @@ impl Database {
             for row in some {
                 let (Some(design), Some(json)) = (row.id, row.document) else { continue };
                 let Some((language, source)) = function_of(&json) else { continue };
-                let scripts = &self.context.server.scripts;
-                let validator = match language {
-                    Language::Script => Some(DesignValidator::Script(Validator::new(
-                        scripts,
-                        self.uuid(),
-                        &source,
-                        json.as_str(),
-                    ))),
-                    Language::Formula => FormulaValidator::new(&source).map(DesignValidator::Formula),
-                };
+                let designs = &self.context.server.designs;
+                let validator = designs.edit_function(self.uuid(), language, &source, json.as_str());
                 functions.extend(validator.map(|validator| Function { design, validator }));
             }
         }
@@ -247,8 +221,8 @@ fn refusal(function: &Function, verdict: Verdict) -> Option<DatabaseError> {
         Verdict::Allowed => return None,
         Verdict::Forbidden { reason } => DatabaseError::Forbidden { reason },
         Verdict::Unauthorized { reason } => DatabaseError::Unauthorized { reason },
-        Verdict::Failed(error) => {
-            let reason = format!("`validate_doc_update` of {} refused it: {error}", function.design);
+        Verdict::Failed { reason } => {
+            let reason = format!("`validate_doc_update` of {} refused it: {reason}", function.design);
             DatabaseError::Forbidden { reason }
         }
     })

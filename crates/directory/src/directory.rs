@@ -9,10 +9,11 @@ use parking_lot::Mutex;
 use scrinium_catalog::Databases;
 use scrinium_credentials::{SecretBytes, StoredCredentials};
 use scrinium_database::{
-    Access, ChangesQuery, Database, DatabaseError, Edit, EditMode, InitialAccess, OpenRevision,
-    OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
+    Access, ChangesQuery, DatabaseError, Edit, EditMode, InitialAccess, OpenRevision, OpenRevisions,
+    ReadOptions, Result, Secret, Since, Updated,
 };
 use scrinium_document::json::stored_value;
+use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
 use crate::journal::{DirectoryChange, Journal, Writers, WrittenChange};
@@ -47,7 +48,7 @@ pub struct Directory {
 }
 
 struct Followed {
-    database: Arc<Database>,
+    database: OpenDatabase,
     change_number: u64,
 }
 
@@ -80,7 +81,7 @@ impl Directory {
 
     /// Takes hashes of passwords out of documents, where an earlier version kept them.
     fn move_hashes(&self) -> Result<()> {
-        let database = Arc::clone(&self.followed.lock().database);
+        let database = self.followed.lock().database.clone();
         let query = ChangesQuery { include_documents: true, all_leaves: true, ..ChangesQuery::default() };
         let mut changes = database.changes(query, &DIRECTORY)?;
         let mut moved = 0_u64;
@@ -249,7 +250,7 @@ impl Directory {
             return Ok(None);
         }
         let mut administrator = first_administrator(given)?;
-        let database = Arc::clone(&self.followed.lock().database);
+        let database = self.followed.lock().database.clone();
         // A person of this id who lost the role gets a new revision, not a second document.
         if let Ok(present) = database.read(ADMINISTRATOR_ID, &ReadOptions::default(), &DIRECTORY) {
             administrator.document.insert("_rev".to_owned(), Value::from(present.revision));
@@ -334,14 +335,14 @@ impl CredentialRecords for Directory {
 
 /// The credentials of a person, if something is kept of them.
 fn credentials_of(
-    database: &Database,
+    database: &OpenDatabase,
     id: &str,
 ) -> Result<Option<std::result::Result<StoredCredentials, CredentialError>>> {
     let secret = database.secret(id)?;
     Ok(secret.map(|secret| record::read(Some(&secret))))
 }
 
-fn write(database: &Arc<Database>, document: &Map<String, Value>, secret: Secret) -> Result<Updated> {
+fn write(database: &OpenDatabase, document: &Map<String, Value>, secret: Secret) -> Result<Updated> {
     let edit = Edit { json: Value::Object(document.clone()).to_string().into(), secret, ..Edit::default() };
     database.update_one(edit, EditMode::Interactive, &DIRECTORY)
 }
@@ -352,7 +353,7 @@ fn holds_hash(document: &str) -> bool {
 }
 
 /// Takes the hash out of each leaf of a document; that of the winner is the person's.
-fn move_hashes_of(database: &Arc<Database>, id: &str) -> Result<u64> {
+fn move_hashes_of(database: &OpenDatabase, id: &str) -> Result<u64> {
     let options = ReadOptions::default();
     let mut moved = 0;
     // The winner comes first, and is written last, so that its hash is the one that stays.

@@ -7,15 +7,15 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::document;
 use scrinium_bench::{compare_sizes, sizes};
 use scrinium_catalog::Databases;
-use scrinium_database::{Access, Database, Edit, EditMode};
+use scrinium_database::{Access, Edit, EditMode};
 use scrinium_mango::{IndexDefinition, Query};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use support::Served;
@@ -32,7 +32,7 @@ const GROUP: u64 = 100;
 /// A database of this many documents, each of which has a `Group`, and in it a `Place`.
 struct Place {
     documents: u64,
-    database: Arc<Database>,
+    database: OpenDatabase,
     path: String,
 }
 

@@ -8,7 +8,6 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::client::Connection;
@@ -16,8 +15,9 @@ use scrinium_bench::discussion::{date, design, document, id};
 use scrinium_bench::process::on_core;
 use scrinium_bench::{Against, Line, alternate, compare_sizes, report, scatter, setting, sizes};
 use scrinium_catalog::Databases;
-use scrinium_database::{Access, Database, Edit, EditMode, ReadOptions};
+use scrinium_database::{Access, Edit, EditMode, ReadOptions};
 use scrinium_store::{Direction, Family, KeyRange};
+use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
 use support::Served;
@@ -39,7 +39,7 @@ const VIEW: &str = "_design/discussion/_view/all%20documents";
 /// A database of this many documents, and what is known of it.
 struct Place {
     documents: u64,
-    database: Arc<Database>,
+    database: OpenDatabase,
     path: String,
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::authority::Identity;
 use crate::error::{HttpError, Result};
 
-pub(crate) use scrinium_database::DatabaseSession as Opened;
+pub(crate) use scrinium_views::DatabaseSession as Opened;
 
 /// Said of a database that is not there, and of one that is closed to the one who asks.
 const NO_DATABASE: &str = "Database does not exist.";

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, Response, StatusCode};
-use scrinium_database::{Change, Changes, ChangesFilter, ChangesQuery, Since, selector_filter};
+use scrinium_database::{Change, Changes, ChangesFilter, ChangesQuery, Since};
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::Selector;
+use scrinium_views::selector_filter;
 use serde_json::{Map, Value};
 
 use crate::access::Opened;

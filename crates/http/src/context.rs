@@ -8,7 +8,7 @@ use http::header::{CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION}
 use http::{HeaderMap, HeaderName, Method, Uri};
 use parking_lot::Mutex;
 use scrinium_accounting::Account;
-use scrinium_database::Reading;
+use scrinium_views::Reading;
 use scrinium_worker::Admission;
 
 use crate::access::{self, Opened};

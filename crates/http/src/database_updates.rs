@@ -10,8 +10,9 @@ use std::time::Duration;
 use http::{Response, StatusCode};
 use scrinium_catalog::{Databases, EVENTS_DATABASE};
 use scrinium_database::access::readable::ReadableLeaf;
-use scrinium_database::{ChangesFilter, Database, DatabaseError, DatabaseEventKind, DatabaseSession, Level};
+use scrinium_database::{ChangesFilter, Database, DatabaseError, DatabaseEventKind, Level};
 use scrinium_port::raised;
+use scrinium_views::DatabaseSession;
 
 use crate::authority::Identity;
 use crate::changes::{self, ChangesText, Shape};

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use http::{Response, StatusCode};
 use scrinium_catalog::{Databases, NameRange};
-use scrinium_database::{DatabaseDescription, DatabaseError, InitialAccess, Level};
+use scrinium_database::{DatabaseError, InitialAccess, Level};
 use scrinium_document::json::JsonWriter;
 use scrinium_maintenance::Compactor;
+use scrinium_views::DatabaseDescription;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -10,6 +10,7 @@ use scrinium_contents::ContentError;
 use scrinium_database::{DatabaseError, InvalidInput, Oversized};
 use scrinium_document::DocumentError;
 use scrinium_mango::MangoError;
+use scrinium_views::refused_query;
 use scrinium_worker::WorkerError;
 
 use crate::authority::{CredentialRefusal, LoginRefusal};
@@ -169,16 +170,20 @@ impl HttpError {
     }
 }
 
+/// Those of a query that is refused.
+fn terms_of_query(error: Option<&MangoError>) -> (StatusCode, &'static str) {
+    let Some(error) = error else { return (StatusCode::BAD_REQUEST, "bad_request") };
+    let status = StatusCode::from_u16(error.status());
+    (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error.error())
+}
+
 /// CouchDB's status and short name of what a database reports.
 pub(crate) fn couchdb_terms(error: &DatabaseError) -> (StatusCode, &'static str) {
     match error {
         DatabaseError::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found"),
         DatabaseError::Conflict => (StatusCode::CONFLICT, "conflict"),
         DatabaseError::Invalid { input, .. } => (StatusCode::BAD_REQUEST, word_of_invalid(*input)),
-        DatabaseError::Query(error) => {
-            let status = StatusCode::from_u16(error.status());
-            (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error.error())
-        }
+        DatabaseError::Query(error) => terms_of_query(error.downcast_ref()),
         DatabaseError::Exists { .. } => (StatusCode::PRECONDITION_FAILED, "file_exists"),
         DatabaseError::MissingStub { .. } => (StatusCode::PRECONDITION_FAILED, "missing_stub"),
         DatabaseError::TooLarge { what, .. } => (StatusCode::PAYLOAD_TOO_LARGE, word_of_oversized(*what)),
@@ -256,7 +261,7 @@ impl From<DocumentError> for HttpError {
 
 impl From<MangoError> for HttpError {
     fn from(error: MangoError) -> Self {
-        DatabaseError::from(error).into()
+        refused_query(error).into()
     }
 }
 
@@ -350,7 +355,7 @@ mod tests {
             (DatabaseError::NotFound { reason: reason() }, "404 not_found Because."),
             (DatabaseError::Conflict, "409 conflict Document update conflict."),
             (
-                DatabaseError::Query(MangoError::MissingFieldName),
+                refused_query(MangoError::MissingFieldName),
                 "400 invalid_selector One or more conditions is missing a field name.",
             ),
             (DatabaseError::Exists { reason: reason() }, "412 file_exists Because."),

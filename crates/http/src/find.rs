@@ -1,9 +1,9 @@
 //! Mango queries: `_find` and `_explain`.
 
 use http::{Response, StatusCode};
-use scrinium_database::{Find, Reading};
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::Query;
+use scrinium_views::{Find, Reading};
 use serde_json::json;
 
 use crate::body::RequestBody;

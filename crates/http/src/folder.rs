@@ -1,8 +1,9 @@
 //! Folders: what they are, what is in them, and putting documents in and taking them out. Next to CouchDB's interface.
 
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, FolderChange, FolderDescription, FolderMemberChange, Placed};
+use scrinium_database::{DatabaseError, FolderChange, FolderMemberChange, Placed};
 use scrinium_document::json::JsonWriter;
+use scrinium_views::FolderDescription;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -16,10 +16,11 @@ use http::{Response, StatusCode};
 use scrinium_catalog::Databases;
 use scrinium_database::{
     Condition, ConditionKind, Edit, EditMode, FolderChange, Level, TransactionRefusal, TransactionUpdate,
-    selector_filter, update_together,
+    update_together,
 };
 use scrinium_document::json;
 use scrinium_mango::Selector;
+use scrinium_views::selector_filter;
 use serde_json::{Value, json as value};
 
 use crate::access;

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use scrinium_database::{Place, Reading, Row, RowQuery, Rows};
+use scrinium_database::{Place, Row, RowQuery, Rows};
 use scrinium_document::json::JsonWriter;
+use scrinium_views::Reading;
 use serde_json::{Map, Value};
 
 use crate::access::Opened;

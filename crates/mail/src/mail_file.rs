@@ -1,16 +1,15 @@
 //! Mail databases: each is made for its owner, here and nowhere else.
 
-use std::sync::Arc;
-
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseError, InitialAccess};
+use scrinium_database::{DatabaseError, InitialAccess};
 use scrinium_directory::Person;
+use scrinium_views::OpenDatabase;
 
 /// A person's mail database; made, for the person alone, if it is missing.
 ///
 /// # Errors
 /// What the database reports.
-pub fn open_mail_file(databases: &Databases, person: &Person) -> Result<Arc<Database>, DatabaseError> {
+pub fn open_mail_file(databases: &Databases, person: &Person) -> Result<OpenDatabase, DatabaseError> {
     match databases.get(&person.mail_file) {
         Err(DatabaseError::NotFound { .. }) => {
             let access = mail_file_access(Some(&person.short_name));

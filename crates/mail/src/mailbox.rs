@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
-use scrinium_database::{
-    Access, Database, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Updated,
-};
+use scrinium_database::{Access, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Updated};
 use scrinium_statistics::{Operation, Registry};
+use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -30,9 +29,9 @@ pub const MOST_MAILBOXES: usize = 64;
 #[derive(Clone)]
 pub struct Mailboxes {
     /// Those that memos are put into.
-    open: Arc<[Arc<Database>]>,
+    open: Arc<[OpenDatabase]>,
     /// These and any that a server with more of them has left.
-    all: Arc<[Arc<Database>]>,
+    all: Arc<[OpenDatabase]>,
     next: Arc<AtomicUsize>,
     clock: Clock,
     deposits: Operation,
@@ -124,7 +123,7 @@ impl Mailboxes {
 
     /// All mail.box databases, in the order of their numbers.
     #[must_use]
-    pub fn all(&self) -> &[Arc<Database>] {
+    pub fn all(&self) -> &[OpenDatabase] {
         &self.all
     }
 
@@ -175,7 +174,7 @@ impl Mailboxes {
     }
 
     /// The same one for the same id, so that a message that comes again meets the first.
-    fn database_of(&self, id: &str) -> Result<&Arc<Database>, DatabaseError> {
+    fn database_of(&self, id: &str) -> Result<&OpenDatabase, DatabaseError> {
         let hash = blake3::hash(id.as_bytes());
         let [first, second, ..] = *hash.as_bytes();
         let number = usize::from(u16::from_be_bytes([first, second])) % self.open.len().max(1);

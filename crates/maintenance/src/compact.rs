@@ -22,9 +22,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use scrinium_catalog::{Databases, NameRange};
-use scrinium_database::{Database, DatabaseError, DatabaseSizes, Result};
+use scrinium_database::{DatabaseError, DatabaseSizes, Result};
 use scrinium_statistics::Task;
 use scrinium_store::Store;
+use scrinium_views::OpenDatabase;
 
 use work::{Halt, Work};
 
@@ -156,7 +157,7 @@ impl Compactor {
         Self { databases: databases.clone(), compactions: databases.service() }
     }
 
-    fn subject<'a>(&'a self, database: &'a Arc<Database>) -> Subject<'a> {
+    fn subject<'a>(&'a self, database: &'a OpenDatabase) -> Subject<'a> {
         Subject { database, compactions: &self.compactions }
     }
 
@@ -186,7 +187,7 @@ impl Compactor {
         compacted
     }
 
-    fn compact_now(&self, database: &Arc<Database>, order: &CompactOrder) -> Result<Compacted> {
+    fn compact_now(&self, database: &OpenDatabase, order: &CompactOrder) -> Result<Compacted> {
         let before = database.sizes()?;
         if before.garbage_percent() < order.least_garbage_percent {
             return Ok(Compacted { before, after: before, skipped: true, ..Compacted::default() });
@@ -359,14 +360,14 @@ fn report(database: &str, compacted: &Compacted) {
 
 /// A database that is being compacted, or whose tombstones are purged.
 pub(crate) struct Subject<'a> {
-    database: &'a Arc<Database>,
+    database: &'a OpenDatabase,
     compactions: &'a Compactions,
 }
 
 impl std::ops::Deref for Subject<'_> {
-    type Target = Arc<Database>;
+    type Target = OpenDatabase;
 
-    fn deref(&self) -> &Arc<Database> {
+    fn deref(&self) -> &OpenDatabase {
         self.database
     }
 }

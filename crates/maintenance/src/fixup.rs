@@ -22,7 +22,6 @@ mod report;
 mod tests;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scrinium_catalog::{Databases, NameRange};
@@ -30,11 +29,12 @@ use scrinium_contents::hex;
 use scrinium_database::access::list::AccessList;
 use scrinium_database::context::StoreContext;
 use scrinium_database::header::Header;
-use scrinium_database::view::audit::Audited;
 use scrinium_database::{Database, DatabaseError, Result, header_at, keys, read_header};
 use scrinium_document::Fields;
 use scrinium_document::json::stored_value_of_bytes;
 use scrinium_store::{Batch, Family, Snapshot, Store};
+use scrinium_views::OpenDatabase;
+use scrinium_views::audit::Audited;
 
 use check::{Check, Note, Watch};
 use contents::References;
@@ -252,7 +252,7 @@ impl Fixup<'_> {
     }
 
     /// Holds indexes against their documents; where documents were lost, builds them again, since no change tells them.
-    fn indexes(&mut self, database: &Arc<Database>, has_lost: bool) -> Result<()> {
+    fn indexes(&mut self, database: &OpenDatabase, has_lost: bool) -> Result<()> {
         if !self.options.views && !has_lost {
             return Ok(());
         }

@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 
 use scrinium_catalog::{Databases, NameRange, is_mail_file, is_mailbox};
-use scrinium_database::{Database, DatabaseError, InitialAccess, Result};
+use scrinium_database::{DatabaseError, InitialAccess, Result};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory};
 use scrinium_mail::mail_file_access;
+use scrinium_views::OpenDatabase;
 
 /// Names read from the catalogue at a time.
 const NAMES_AT_ONCE: usize = 1000;
@@ -53,13 +54,13 @@ fn close_all(databases: &Databases, owners: &HashMap<String, String>) -> Result<
 }
 
 /// Whether nobody has said who may read a database.
-fn is_open(database: &Database) -> Result<bool> {
+fn is_open(database: &OpenDatabase) -> Result<bool> {
     let unsaid = database.security()?.as_object().is_none_or(serde_json::Map::is_empty);
     Ok(unsaid && database.access_list()?.is_none())
 }
 
 /// Whether the database is one that is closed.
-fn close(database: &Database, owners: &HashMap<String, String>) -> Result<bool> {
+fn close(database: &OpenDatabase, owners: &HashMap<String, String>) -> Result<bool> {
     let name = database.name();
     let (access, whose) = if is_mailbox(name) {
         (

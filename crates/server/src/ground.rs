@@ -9,11 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::RwLock;
 use scrinium_catalog::{Databases, NameRange};
 use scrinium_clock::Clock;
-use scrinium_database::{Database, Properties};
+use scrinium_database::Properties;
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::OutboundControls;
 use scrinium_statistics::{Registry, Snapshot, Task, Tasks};
 use scrinium_store::Store;
+use scrinium_views::OpenDatabase;
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -262,7 +263,7 @@ impl Ground {
         tls::channel_binding(&settings.in_data_dir(&settings.http.tls_certificate))
     }
 
-    fn database(&self, name: &str) -> Result<Arc<Database>, String> {
+    fn database(&self, name: &str) -> Result<OpenDatabase, String> {
         let (_, databases) = self.open_databases()?;
         databases.get(name).map_err(|error| format!("{name}: {error}"))
     }

@@ -9,13 +9,14 @@ use scrinium_backup::RESTORING;
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_contents::AttachmentOptions;
-use scrinium_database::{DatabaseOptions, ScriptLimits, ScriptOptions};
+use scrinium_database::DatabaseOptions;
 use scrinium_maintenance::{CompactOptions, Compactor};
 use scrinium_objects::{ObjectError, Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{
     IoClass, LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes,
 };
+use scrinium_views::{ScriptLimits, ScriptOptions};
 use scrinium_worker::WorkerPool;
 
 use crate::backup::archive_dir;

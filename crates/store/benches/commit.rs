@@ -1,4 +1,4 @@
-//! Durable commits of the store alone, next to RocksDB with its own log.
+//! Durable commits of the store alone, compared with RocksDB with its own log.
 //!
 //! One commit updates one of 20,000 documents: 1 KB put, four index entries put and four deleted, synced
 //! before the writer continues. Both sides do the same work on the same keys with the same options of

@@ -7,7 +7,7 @@ use crate::damage::DamagedFile;
 use crate::memory;
 use crate::{Family, LogFavor, Purpose, Reservation, Store, StoreError, Touched, Usage};
 
-/// The running of a store, next to its reads and writes ([`Store::admin`]).
+/// The running of a store, besides its reads and writes ([`Store::admin`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Admin<'s> {
     pub(crate) store: &'s Store,

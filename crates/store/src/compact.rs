@@ -40,7 +40,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether so much can be written next to what is left alone.
+    /// Whether so much can be written besides what is left alone.
     #[must_use]
     pub fn takes(self, bytes: u64) -> bool {
         self.free_bytes.saturating_sub(self.reserve_bytes) >= bytes

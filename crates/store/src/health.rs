@@ -9,7 +9,7 @@ use crate::tree::Tree;
 /// Free space is measured again after this many bytes were taken, besides once a second.
 const MEASURE_BYTES: u64 = 8 << 20;
 
-/// With less than this free, next to twice what is in memory, a flush may find no space before it is measured again.
+/// With less than this free, besides twice what is in memory, a flush may find no space before it is measured again.
 const SHORT_BYTES: u64 = 128 << 20;
 
 /// Whether writes are taken, and why not.

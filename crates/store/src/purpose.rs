@@ -1,4 +1,4 @@
-//! What memory next to blocks and memtables is used for, and how it is taken from the budget.
+//! What memory besides blocks and memtables is used for, and how it is taken from the budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::memory;
 
-/// Where all budgets together are below this, what is free is given back again and again: it is much next to them, and
+/// Where all budgets together are below this, what is free is given back again and again: it is much compared with them, and
 /// little to look through.
 const BELOW_BYTES: u64 = 256 << 20;
 

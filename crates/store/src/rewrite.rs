@@ -48,7 +48,7 @@ impl Store {
     /// As [`Store::open`]: of a tree whose own list of files is damaged, nothing can be read. And [`StoreError::Full`]
     /// before anything is written.
     pub fn rewrite(options: &StoreOptions, mut told: impl FnMut(u64)) -> Result<Rewritten, StoreError> {
-        // Not next to a server, whose list of files may just be about to change.
+        // Not alongside a server, whose list of files may just be about to change.
         folder::lock(&options.dir).and_then(|_alone| restore_current(&options.dir))?;
         let store = Self::open(options.clone(), &Registry::new())?;
         // Held until the new tree is in its place: a server that opened the old one meanwhile would lose it.

@@ -271,7 +271,7 @@ impl Tree {
         Ok(Sequence(u64::from_be_bytes(bytes)))
     }
 
-    /// A number that the store keeps for itself, next to the position.
+    /// A number that the store keeps for itself, besides the position.
     pub(crate) fn note(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
         self.note_by(&self.reads, key)
     }

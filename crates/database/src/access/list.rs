@@ -12,7 +12,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Level;
-use super::readers::folded;
+use super::digest::folded;
 use crate::error::{DatabaseError, Result};
 
 /// Names with a level of their own.

@@ -18,6 +18,7 @@ use scrinium_document::json::stored_value_of_bytes;
 use scrinium_document::{FieldValue, Fields};
 use serde_json::Value;
 
+use super::digest::{NameDigest, digest_of, folded};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::leaf::Leaf;
@@ -30,27 +31,6 @@ pub const AUTHORS: &str = "Authors";
 
 /// A field has at most this many names; one that has more names nobody.
 pub const NAMES_MAX: usize = 1000;
-
-/// Changes with the form of names in indexes, so that an index that was made of others is rebuilt.
-pub const NAMES_VERSION: u32 = 2;
-
-/// What stands for a name in indexes.
-pub type NameDigest = [u8; 16];
-
-/// Stands for everybody to whom all documents are open.
-pub const EVERYTHING: NameDigest = [0; 16];
-
-/// A name as it is compared.
-pub fn folded(name: &str) -> String {
-    name.trim().chars().flat_map(char::to_lowercase).collect()
-}
-
-/// What stands for a name in indexes.
-pub fn digest_of(name: &str) -> NameDigest {
-    let mut digest = NameDigest::default();
-    blake3::Hasher::new().update(folded(name).as_bytes()).finalize_xof().fill(&mut digest);
-    digest
-}
 
 /// What a document's `Readers` or `Authors` say.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -158,7 +158,7 @@ mod tests {
             batch.delete(Family::Meta, &keys::restriction(database.number()));
             database.store().commit(batch).unwrap();
         }
-        Database::load(&database.context, database.number()).unwrap()
+        crate::testing::load(&database.context, database.number()).unwrap()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Beside, Edit, EditMode, Prepared, PreparedAttachment, Secret};
 use crate::access::SERVER;
-use crate::testing::TestServer;
+use crate::testing::{REFUSED, TestServer};
 use crate::{
     ChangesQuery, Database, DatabaseError, OpenRevision, OpenRevisions, PurgedLeaves, ReadOptions, RowQuery,
 };
@@ -175,7 +175,7 @@ fn what_comes_in_is_held_against_the_same_rules_in_every_way_of_writing() {
     let tombstone = delete(&database, "high", highest).unwrap().revision;
     update(&json!({"_id": "other", "_rev": tombstone, "_deleted": true}), EditMode::Replicated).unwrap();
     for mode in [EditMode::Interactive, EditMode::Replicated] {
-        let design = json!({"_id": "_design/d", "_rev": "1-a", "views": {"v": {"map": "function ("}}});
+        let design = json!({"_id": "_design/d", "_rev": "1-a", REFUSED: true});
         assert_eq!(update(&design, mode).unwrap_err().status(), 400);
         let attachment = json!({"_id": "b", "_rev": "1-b", "_attachments": {"x\r\ny": {"data": ""}}});
         assert_eq!(update(&attachment, mode).unwrap_err().status(), 400);

@@ -1,4 +1,4 @@
-//! The leaves of a document next to its winner, as views and Mango indexes tell them.
+//! The leaves of a document other than its winner, as views and Mango indexes tell them.
 //!
 //! An index has one entry for all who may read the document. So it tells only of those leaves that every one of them
 //! may read.
@@ -11,25 +11,25 @@ use crate::error::Result;
 use crate::keys;
 use crate::leaf::Leaf;
 
-/// Revisions next to the winner, the highest first.
+/// Revisions other than the winner, the highest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OtherLeaves {
+pub struct OtherLeaves {
     /// `_conflicts`.
-    pub(crate) conflicts: Vec<String>,
+    pub conflicts: Vec<String>,
     /// `_deleted_conflicts`.
-    pub(crate) deleted_conflicts: Vec<String>,
+    pub deleted_conflicts: Vec<String>,
 }
 
 impl Database {
     /// Whether any document of the database has several leaves: one look, so that the documents of a database without
     /// conflicts need none of their own.
-    pub(crate) fn has_losers(&self) -> Result<bool> {
+    pub fn has_losers(&self) -> Result<bool> {
         let (from, to) = keys::loser_range(self.number());
         self.has_key_within(&from, &to)
     }
 
-    /// What an index tells of the leaves next to the winner.
-    pub(crate) fn other_leaves(&self, id: &str, winner: &Leaf<'_>) -> Result<OtherLeaves> {
+    /// What an index tells of the leaves other than the winner.
+    pub fn other_leaves(&self, id: &str, winner: &Leaf<'_>) -> Result<OtherLeaves> {
         let from = keys::losers(self.number(), id);
         let mut others = OtherLeaves::default();
         if !self.has_key_within(&from, &keys::successor(&from))? {
@@ -59,7 +59,7 @@ impl Database {
     }
 
     /// The number of a document's last change.
-    pub(crate) fn change_number_of(&self, id: &str) -> Result<Option<u64>> {
+    pub fn change_number_of(&self, id: &str) -> Result<Option<u64>> {
         Ok(self.head(&self.store().snapshot(), id)?.map(|head| head.change_number))
     }
 

@@ -28,22 +28,19 @@ impl InlineContent for AttachedContent {
 }
 
 /// Writes leaves of one database as JSON.
-pub(crate) struct Renderer<'a> {
+pub struct Renderer<'a> {
     database: &'a Database,
     options: &'a ReadOptions,
 }
 
 impl<'a> Renderer<'a> {
-    pub(crate) const fn new(database: &'a Database, options: &'a ReadOptions) -> Self {
+    /// That of a database, for a reader who wants this of each document.
+    pub const fn new(database: &'a Database, options: &'a ReadOptions) -> Self {
         Self { database, options }
     }
 
     /// `head` must be given if the options ask for what it knows.
-    pub(crate) fn render(
-        &self,
-        leaf: &ReadableLeaf<'_>,
-        head: Option<&ReadableHead<'_>>,
-    ) -> Result<Document> {
+    pub fn render(&self, leaf: &ReadableLeaf<'_>, head: Option<&ReadableHead<'_>>) -> Result<Document> {
         let id = leaf.id();
         let mut json = self.begun(leaf, head)?;
         if let Some(head) = head {
@@ -55,7 +52,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The document as map functions see it: with its other leaves, and the number of its last change if that is given.
-    pub(crate) fn render_for_index(
+    pub fn render_for_index(
         &self,
         leaf: &ReadableLeaf<'_>,
         others: &OtherLeaves,
@@ -93,7 +90,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a reader finds as `_attachments`.
-    pub(crate) fn attachments(&self, leaf: &ReadableLeaf<'_>) -> Result<JsonText> {
+    pub fn attachments(&self, leaf: &ReadableLeaf<'_>) -> Result<JsonText> {
         let mut json = JsonWriter::new();
         self.write_attachments(&mut json, &leaf.attachments(leaf.id())?, None)?;
         Ok(json.into_text())
@@ -179,12 +176,7 @@ impl<'a> Renderer<'a> {
 }
 
 /// Appends `,"name":value` for each field; values that are stored outside are fetched.
-pub(crate) fn write_fields(
-    json: &mut JsonWriter,
-    fields: &Fields<'_>,
-    database: &Database,
-    id: &str,
-) -> Result<()> {
+pub fn write_fields(json: &mut JsonWriter, fields: &Fields<'_>, database: &Database, id: &str) -> Result<()> {
     let damaged = || DatabaseError::damaged_content("field", id);
     fields.write_members(json, false, |outside, json| {
         let value = database.context.contents.read_all(&outside.digest)?;

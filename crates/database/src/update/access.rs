@@ -7,7 +7,8 @@ use scrinium_document::Revision;
 use super::Transaction;
 use super::document::Before;
 use crate::access::readable::hidden_leaves;
-use crate::edit::{EditMode, Prepared};
+use crate::edit::Prepared;
+use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::leaf::{Leaf, StoredAttachment};
 

@@ -8,7 +8,8 @@ use scrinium_store::Family;
 
 use super::{Transaction, Updated};
 use crate::access::restriction::restricts;
-use crate::edit::{Beside, EditMode, Prepared, PreparedAttachment};
+use crate::edit::{Beside, Prepared, PreparedAttachment};
+use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};

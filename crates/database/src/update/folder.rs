@@ -37,7 +37,7 @@ impl Transaction<'_> {
     /// `illegal_folder_name`, `compilation_error`, `too_many_folders`.
     pub(super) fn check_new_folder(&self, name: &str, columns: Option<&Value>) -> Result<()> {
         validate(name)?;
-        columns_text(name, columns)?;
+        columns_text(&*self.database.context.server.designs, name, columns)?;
         let folders = self.records.beginning_with(&keys::folder(self.database.number(), ""))?;
         if folders.len() < MAX_FOLDERS {
             return Ok(());
@@ -53,7 +53,7 @@ impl Transaction<'_> {
         if self.folder_number(name)?.is_some() {
             return Ok(false);
         }
-        let columns = columns_text(name, columns)?;
+        let columns = columns_text(&*self.database.context.server.designs, name, columns)?;
         self.header.last_folder += 1;
         // IMAP's clients take a folder's contents for those they know while this is the same.
         let now_s = self.now_ms / 1000;
@@ -81,7 +81,7 @@ impl Transaction<'_> {
             return self.make_folder(name, columns);
         };
         if let Some(columns) = columns {
-            record.columns = columns_text(name, Some(columns))?;
+            record.columns = columns_text(&*self.database.context.server.designs, name, Some(columns))?;
             self.put_folder(&record);
         }
         Ok(false)

@@ -1,18 +1,19 @@
 //! Readers and authors: what somebody finds is what a filter over everything would leave.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use crate::common::words::Words as _;
-use crate::common::{SERVER, Seen, Server, all_rows, edit, put};
 use proptest::prelude::*;
 use scrinium_database::{
-    Access, AccessList, ChangesQuery, Database, DatabaseError, EditMode, Freshness, Identity, Level,
-    ReadOptions, Row, RowQuery,
+    Access, AccessList, ChangesQuery, DatabaseError, EditMode, Freshness, Identity, Level, ReadOptions, Row,
+    RowQuery,
 };
 use scrinium_mango::Query;
 use scrinium_store::{Direction, Family, KeyRange};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
+
+use crate::common::words::Words as _;
+use crate::common::{SERVER, Seen, Server, all_rows, edit, put};
 
 /// Somebody, with the groups of the directory and the roles of the list.
 const PEOPLE: [(&str, &[&str], &[&str]); 5] = [
@@ -129,9 +130,9 @@ fn number(json: &str, pointer: &str) -> f64 {
     serde_json::from_str::<Value>(json).unwrap().pointer(pointer).unwrap().as_f64().unwrap()
 }
 
-fn check_view(database: &Arc<Database>, design: &str, access: &Access, may_read: &dyn Fn(&Row) -> bool) {
+fn check_view(database: &OpenDatabase, design: &str, access: &Access, may_read: &dyn Fn(&Row) -> bool) {
     let plain = |descending| RowQuery { descending, reduce: Some(false), ..RowQuery::default() };
-    let own = Seen { database: Arc::clone(database), access: access.clone() };
+    let own = Seen { database: database.clone(), access: access.clone() };
     let all = Seen::by_the_server(database);
     for descending in [false, true] {
         let expected: Vec<Row> = read(&all, design, plain(descending)).into_iter().filter(may_read).collect();
@@ -173,7 +174,7 @@ fn check_view(database: &Arc<Database>, design: &str, access: &Access, may_read:
     }
 }
 
-fn check(database: &Arc<Database>, memos: &BTreeMap<String, Memo>) {
+fn check(database: &OpenDatabase, memos: &BTreeMap<String, Memo>) {
     for (name, groups, roles) in PEOPLE {
         let names: BTreeSet<&str> = [&[name], groups, roles].concat().into_iter().collect();
         let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
@@ -223,7 +224,7 @@ fn check(database: &Arc<Database>, memos: &BTreeMap<String, Memo>) {
     }
 }
 
-fn store(database: &Arc<Database>, json: &Value) {
+fn store(database: &OpenDatabase, json: &Value) {
     let id = json["_id"].as_str().unwrap();
     let mut json = json.clone();
     if let Ok(document) = database.read(id, &ReadOptions::default(), &SERVER) {
@@ -271,7 +272,7 @@ proptest! {
 
 /// Stores a document as somebody.
 pub(crate) fn store_as(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     name: &str,
     groups: &[&str],
     json: &Value,

@@ -1,10 +1,9 @@
 //! A database that is brought in from another store is the same under its new name.
 
-use std::sync::Arc;
-
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, FolderChange, NewAttachment, RowQuery};
+use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, NewAttachment, RowQuery};
 use scrinium_store::{Direction, Family, KeyRange, Store};
+use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use crate::common::{SERVER, Server, edit, get, put, read_attachment, replicate};
@@ -18,7 +17,7 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next(&mut state)).collect()
 }
 
-fn with_attachment(database: &Arc<Database>, id: &str, bytes: &[u8]) {
+fn with_attachment(database: &OpenDatabase, id: &str, bytes: &[u8]) {
     let mut upload = database.upload("application/octet-stream");
     upload.write(bytes).unwrap();
     let attachment = NewAttachment {
@@ -44,7 +43,7 @@ fn dump(store: &Store, number: u32) -> Vec<(Family, Vec<u8>, Vec<u8>)> {
     found
 }
 
-fn sample(databases: &Databases) -> Arc<Database> {
+fn sample(databases: &Databases) -> OpenDatabase {
     let database = databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     for number in 0..50 {
         put(&database, &json!({"_id": format!("memo-{number}"), "Subject": "x".repeat(number * 100)}))

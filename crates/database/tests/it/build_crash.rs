@@ -6,16 +6,16 @@
 //! build_crash` repeats a run, as far as the moments of kills can be repeated, or makes it longer.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, ReadOptions, RowQuery};
+use scrinium_database::{DatabaseOptions, Edit, EditMode, Freshness, ReadOptions, RowQuery};
 use scrinium_fault::{Kills, Victim, tell};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::SERVER;
@@ -26,7 +26,7 @@ const BUDGET_BYTES: u64 = 16 << 20;
 /// Most builds of one child, so that a child that is never killed ends.
 const MOST_BUILDS: u64 = 500;
 
-fn open(folder: &Path) -> (Store, Databases, Arc<Database>) {
+fn open(folder: &Path) -> (Store, Databases, OpenDatabase) {
     let mut options = StoreOptions::new(folder);
     options.budget_bytes = Some(BUDGET_BYTES);
     options.log_extent_bytes = 4 << 20;
@@ -39,7 +39,7 @@ fn open(folder: &Path) -> (Store, Databases, Arc<Database>) {
     (store, databases, database)
 }
 
-fn put(database: &Arc<Database>, documents: impl Iterator<Item = Value>) {
+fn put(database: &OpenDatabase, documents: impl Iterator<Item = Value>) {
     let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
     // What somebody else has changed meanwhile is changed another time.
     drop(database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap());
@@ -64,7 +64,7 @@ fn design(version: u64) -> Value {
 }
 
 /// What stands in the database, with its revision, if it is there.
-fn stored(database: &Arc<Database>, id: &str) -> Option<Value> {
+fn stored(database: &OpenDatabase, id: &str) -> Option<Value> {
     let document = database.read(id, &ReadOptions::default(), &SERVER).ok()?;
     serde_json::from_str(&document.json).ok()
 }
@@ -95,7 +95,7 @@ fn child() {
 }
 
 /// Changes, deletes and adds documents.
-fn update_some(database: &Arc<Database>, seed: u64) {
+fn update_some(database: &OpenDatabase, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     loop {
         let changed: Vec<Value> = (0..random.random_range(1..30))
@@ -144,7 +144,7 @@ fn up_to_date() -> RowQuery {
 }
 
 /// Keys, ids and values.
-fn rows(database: &Arc<Database>, view: &str, query: &RowQuery) -> Vec<(Value, String, Value)> {
+fn rows(database: &OpenDatabase, view: &str, query: &RowQuery) -> Vec<(Value, String, Value)> {
     let parse = |json: &str| serde_json::from_str::<Value>(json).unwrap();
     let rows = database.view("d", view, query.clone(), &SERVER).unwrap().next_rows(usize::MAX).unwrap();
     let row = |row: scrinium_database::Row| {

@@ -7,16 +7,16 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseError, DatabaseOptions, Edit, EditMode, ReadOptions, RowQuery};
+use scrinium_database::{DatabaseError, DatabaseOptions, Edit, EditMode, ReadOptions, RowQuery};
 use scrinium_fault::{Calls, Failure, Faults, Plan, rerun, run_bounded};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use crate::common::SERVER;
@@ -27,7 +27,7 @@ const DOCUMENTS: usize = 9000;
 const BUDGET_BYTES: u64 = 16 << 20;
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn fill(database: &Arc<Database>) {
+fn fill(database: &OpenDatabase) {
     let mut random = StdRng::seed_from_u64(1);
     for from in (0..DOCUMENTS).step_by(1000) {
         let mut text =
@@ -46,7 +46,7 @@ fn fill(database: &Arc<Database>) {
     database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
-fn entries(database: &Arc<Database>) -> Result<usize, DatabaseError> {
+fn entries(database: &OpenDatabase) -> Result<usize, DatabaseError> {
     let mut rows = database.view("d", "all", RowQuery::default(), &SERVER)?;
     let mut count = 0;
     while let Some(some) = Some(rows.next_rows(1000)?).filter(|rows| !rows.is_empty()) {

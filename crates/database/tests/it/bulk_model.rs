@@ -2,13 +2,13 @@
 //! what.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use scrinium_database::{
-    Access, AccessList, Database, DatabaseError, EditMode, Identity, InitialAccess, OpenRevision,
-    OpenRevisions, ReadOptions, Updated,
+    Access, AccessList, DatabaseError, EditMode, Identity, InitialAccess, OpenRevision, OpenRevisions,
+    ReadOptions, Updated,
 };
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::{Server, edit, get};
@@ -218,7 +218,7 @@ fn take(
     }
 }
 
-fn leaves(database: &Arc<Database>, id: &str, access: &Access) -> BTreeSet<String> {
+fn leaves(database: &OpenDatabase, id: &str, access: &Access) -> BTreeSet<String> {
     let options = ReadOptions::default();
     let found = database.open_revisions(id, &OpenRevisions::All, &options, access).unwrap_or_default();
     found
@@ -230,7 +230,7 @@ fn leaves(database: &Arc<Database>, id: &str, access: &Access) -> BTreeSet<Strin
         .collect()
 }
 
-fn check(database: &Arc<Database>, trees: &[Tree]) {
+fn check(database: &OpenDatabase, trees: &[Tree]) {
     for (id, tree) in IDS.iter().zip(trees) {
         for (person, name) in PEOPLE.iter().enumerate() {
             let access = if person == 0 {

@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use crate::common::{SERVER, Seen, Server, get, put};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use scrinium_database::{AccessList, CategoryQuery, Database, Identity, Row, RowQuery};
+use scrinium_database::{AccessList, CategoryQuery, Identity, Row, RowQuery};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
+
+use crate::common::{SERVER, Seen, Server, get, put};
 
 /// A document: its values for each category column, for the sorted column, and to be added up; and which of
 /// [`READERS`] may read it.
@@ -215,7 +216,7 @@ fn seen_by(names: usize, documents: &BTreeMap<String, Document>) -> BTreeMap<Str
     seen.map(|(id, document)| (id.clone(), document.clone())).collect()
 }
 
-fn seen_database(database: &Arc<Database>, names: usize) -> Seen {
+fn seen_database(database: &OpenDatabase, names: usize) -> Seen {
     let access = match NAMES[..names].split_first() {
         None => SERVER.clone(),
         Some((own, groups)) => {
@@ -223,10 +224,10 @@ fn seen_database(database: &Arc<Database>, names: usize) -> Seen {
             database.access(&Identity::new(own, groups)).unwrap()
         }
     };
-    Seen { database: Arc::clone(database), access }
+    Seen { database: database.clone(), access }
 }
 
-fn create(server: &Server, view: &View, number: u32) -> Arc<Database> {
+fn create(server: &Server, view: &View, number: u32) -> OpenDatabase {
     let database = server
         .databases
         .create(&format!("db{number}"), &scrinium_database::InitialAccess::Everybody)
@@ -237,7 +238,7 @@ fn create(server: &Server, view: &View, number: u32) -> Arc<Database> {
     database
 }
 
-fn store(database: &Arc<Database>, id: &str, (values, name, size, readers): &Document) {
+fn store(database: &OpenDatabase, id: &str, (values, name, size, readers): &Document) {
     let mut json = json!({"_id": id, "Name": name, "Size": size, "Readers": READERS[*readers]});
     for (place, values) in values.iter().enumerate() {
         json[format!("C{place}")] = json!(values);
@@ -245,7 +246,7 @@ fn store(database: &Arc<Database>, id: &str, (values, name, size, readers): &Doc
     put(database, &json).unwrap();
 }
 
-fn remove(database: &Arc<Database>, id: &str) {
+fn remove(database: &OpenDatabase, id: &str) {
     let old = get(database, id).unwrap();
     put(database, &json!({"_id": id, "_rev": old["_rev"], "_deleted": true})).unwrap();
 }
@@ -306,7 +307,7 @@ fn query_of(
 }
 
 fn check(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     view: &View,
     documents: &BTreeMap<String, Document>,
     question: &Question,

@@ -2,19 +2,19 @@
 //! known has yet to learn of.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
 use scrinium_catalog::Databases;
 use scrinium_database::{
-    ChangesQuery, Database, DatabaseError, Edit, EditMode, FolderChange, Freshness, OpenRevision,
-    OpenRevisions, ReadOptions, RowQuery, Since,
+    ChangesQuery, DatabaseError, Edit, EditMode, FolderChange, Freshness, OpenRevision, OpenRevisions,
+    ReadOptions, RowQuery, Since,
 };
 use scrinium_maintenance::{CompactOptions, CompactOrder, CompactStyle, Compactor};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::IoClass;
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::{SERVER, Server, get, put, replicate};
@@ -51,7 +51,7 @@ fn design() -> Value {
         {"title": "Total", "formula": "Size", "total": true}]}}})
 }
 
-fn prepare(databases: &Databases, name: &str) -> Arc<Database> {
+fn prepare(databases: &Databases, name: &str) -> OpenDatabase {
     let database = databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     // Nothing that depends on the time.
@@ -65,7 +65,7 @@ fn name(document: u8) -> String {
 }
 
 /// Does a step; two databases that have done the same steps have the same in them.
-fn run(database: &Arc<Database>, step: &Step) {
+fn run(database: &OpenDatabase, step: &Step) {
     let revision = |id: &str| get(database, id).ok().map(|document| document["_rev"].clone());
     match step {
         Step::Put { document, size, attached } => {
@@ -110,7 +110,7 @@ fn run(database: &Arc<Database>, step: &Step) {
     }
 }
 
-fn rows(database: &Arc<Database>) -> Vec<String> {
+fn rows(database: &OpenDatabase) -> Vec<String> {
     let query = || RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
     let mut views = vec![database.view("d", "sizes", query(), &SERVER).unwrap()];
     views.push(database.folder_rows("Inbox", query(), (None, &SERVER)).unwrap());
@@ -119,7 +119,7 @@ fn rows(database: &Arc<Database>) -> Vec<String> {
 }
 
 /// Everything that can be read of a database, but its names.
-fn everything(database: &Arc<Database>) -> Vec<String> {
+fn everything(database: &OpenDatabase) -> Vec<String> {
     let mut all = rows(database);
     let query = ChangesQuery { all_leaves: true, ..ChangesQuery::default() };
     let changes = database.changes(query, &SERVER).unwrap().next_changes(usize::MAX).unwrap();
@@ -256,7 +256,7 @@ struct Replica {
 }
 
 impl Replica {
-    fn follow(&mut self, database: &Arc<Database>, number: u8) {
+    fn follow(&mut self, database: &OpenDatabase, number: u8) {
         let since = if self.since.is_empty() { Since::Beginning } else { Since::At(self.since.clone()) };
         let mut changes =
             database.changes(ChangesQuery { since, ..ChangesQuery::default() }, &SERVER).unwrap();
@@ -278,7 +278,7 @@ impl Replica {
     }
 }
 
-fn delete(database: &Arc<Database>, id: &str) {
+fn delete(database: &OpenDatabase, id: &str) {
     let revision = get(database, id).unwrap()["_rev"].clone();
     put(database, &json!({"_id": id, "_rev": revision, "_deleted": true})).unwrap();
 }
@@ -365,7 +365,7 @@ fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are
 }
 
 /// Bytes of what is left, which is the design document.
-fn get_external(database: &Arc<Database>) -> u64 {
+fn get_external(database: &OpenDatabase) -> u64 {
     let twin = Server::quick();
     let other = twin.databases.create("b", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&other, &design()).unwrap();

@@ -8,19 +8,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::Databases;
 use scrinium_database::{
-    ChangesQuery, Database, DatabaseError, DatabaseOptions, Edit, EditMode, Freshness, ReadOptions, RowQuery,
+    ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, Freshness, ReadOptions, RowQuery,
 };
 use scrinium_fault::{Kills, Victim, tell, writes_done};
 use scrinium_maintenance::{CompactOptions, CompactOrder, CompactStyle, Compactor};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::SERVER;
@@ -31,7 +31,7 @@ const LARGE_DOCUMENTS: u64 = 4000;
 
 const STYLES: [CompactStyle; 3] = [CompactStyle::Reclaim, CompactStyle::Shrink, CompactStyle::Copy];
 
-fn open(folder: &Path, reserve_bytes: u64) -> (Store, Databases, Arc<Database>) {
+fn open(folder: &Path, reserve_bytes: u64) -> (Store, Databases, OpenDatabase) {
     let mut options = StoreOptions::new(folder);
     options.budget_bytes = Some(16 << 20);
     options.log_extent_bytes = 4 << 20;
@@ -48,17 +48,17 @@ fn open(folder: &Path, reserve_bytes: u64) -> (Store, Databases, Arc<Database>) 
     (store, databases, database)
 }
 
-fn close(store: Store, databases: Databases, database: Arc<Database>) {
+fn close(store: Store, databases: Databases, database: OpenDatabase) {
     drop((database, databases));
     store.close().unwrap();
 }
 
-fn put(database: &Arc<Database>, json: &Value) -> Result<(), DatabaseError> {
+fn put(database: &OpenDatabase, json: &Value) -> Result<(), DatabaseError> {
     let edit = Edit { json: json.to_string().into(), ..Edit::default() };
     database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0).map(drop)
 }
 
-fn stored(database: &Arc<Database>, id: &str) -> Option<Value> {
+fn stored(database: &OpenDatabase, id: &str) -> Option<Value> {
     let document = database.read(id, &ReadOptions::default(), &SERVER).ok()?;
     serde_json::from_str(&document.json).ok()
 }
@@ -104,7 +104,7 @@ fn child() {
 }
 
 /// Tells `number turn` once that is acknowledged; turn 0 is a deletion.
-fn write_some(database: &Arc<Database>, seed: u64) {
+fn write_some(database: &OpenDatabase, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for turn in 1.. {
         let number = random.random_range(0..DOCUMENTS);
@@ -125,7 +125,7 @@ fn write_some(database: &Arc<Database>, seed: u64) {
     }
 }
 
-fn rows(database: &Arc<Database>) -> Vec<String> {
+fn rows(database: &OpenDatabase) -> Vec<String> {
     let query = RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
     let rows = database.view("d", "turns", query, &SERVER).unwrap().next_rows(usize::MAX).unwrap();
     rows.into_iter().map(|row| format!("{} {}", row.id.unwrap(), row.key)).collect()
@@ -153,7 +153,7 @@ fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u6
 }
 
 /// Documents, changes, views and counts are what was acknowledged.
-fn check(database: &Arc<Database>, known: &BTreeMap<u64, u64>) {
+fn check(database: &OpenDatabase, known: &BTreeMap<u64, u64>) {
     let there: Vec<(u64, u64)> =
         known.iter().filter(|(_, turn)| **turn != 0).map(|(number, turn)| (*number, *turn)).collect();
     for (number, turn) in known {

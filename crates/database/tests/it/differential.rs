@@ -1,17 +1,16 @@
 //! The same bytes mean the same to all who read them: the parser of documents, serde_json, QuickJS, selectors and
 //! formulas.
 
-use std::sync::Arc;
-
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, ReadOptions, RowQuery, Updated};
+use scrinium_database::{DatabaseError, Edit, EditMode, ReadOptions, RowQuery, Updated};
 use scrinium_document::json::{NESTING_MAX, parse_value};
 use scrinium_mango::Query;
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, all_rows, put};
 
-fn store(database: &Arc<Database>, json: &str) -> Result<Updated, DatabaseError> {
+fn store(database: &OpenDatabase, json: &str) -> Result<Updated, DatabaseError> {
     let edit = Edit { json: json.to_owned().into(), ..Edit::default() };
     database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0)
 }

@@ -360,7 +360,7 @@ fn collecting_contents_and_updates_do_not_wait_for_each_other() {
         }
     });
     for writer in 0..4 {
-        let (database, ended) = (Arc::clone(&database), ended.clone());
+        let (database, ended) = (database.clone(), ended.clone());
         std::thread::spawn(move || {
             let mut revision = None;
             for version in 0..150 {

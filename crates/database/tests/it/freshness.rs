@@ -1,14 +1,15 @@
 //! When views are brought up to date, what answers until they are built, and what is discarded.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
+
+use proptest::prelude::*;
+use scrinium_database::{Collation, DatabaseOptions, EditMode, Freshness, RowQuery};
+use scrinium_views::OpenDatabase;
+use serde_json::{Value, json};
 
 use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put};
-use proptest::prelude::*;
-use scrinium_database::{Collation, Database, DatabaseOptions, EditMode, Freshness, RowQuery};
-use serde_json::{Value, json};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -22,7 +23,7 @@ fn with_update(mut view: Value, update: &Value) -> Value {
     view
 }
 
-fn put_design(database: &Arc<Database>, views: &Value) {
+fn put_design(database: &OpenDatabase, views: &Value) {
     let mut design = json!({"_id": "_design/d", "language": "formula", "views": views});
     if let Ok(present) = get(database, "_design/d") {
         design["_rev"] = present["_rev"].clone();
@@ -31,7 +32,7 @@ fn put_design(database: &Arc<Database>, views: &Value) {
 }
 
 /// Keys and ids of a view, and the change that it claims to reach.
-fn read(database: &Arc<Database>, view: &str, freshness: Freshness) -> (Vec<String>, u64) {
+fn read(database: &OpenDatabase, view: &str, freshness: Freshness) -> (Vec<String>, u64) {
     let query = RowQuery { freshness, update_sequence: true, ..RowQuery::default() };
     let mut rows = database.view("d", view, query, &SERVER).unwrap();
     let reached = database.parse_sequence(rows.update_sequence.as_ref().unwrap()).unwrap();
@@ -39,7 +40,7 @@ fn read(database: &Arc<Database>, view: &str, freshness: Freshness) -> (Vec<Stri
     (all.into_iter().map(|row| format!("{} {}", row.key, row.id.unwrap())).collect(), reached)
 }
 
-fn usual(database: &Arc<Database>, view: &str) -> Vec<String> {
+fn usual(database: &OpenDatabase, view: &str) -> Vec<String> {
     read(database, view, Freshness::Usual).0
 }
 
@@ -53,14 +54,14 @@ fn background(server: &Server) {
     }
 }
 
-fn fill(database: &Arc<Database>, range: std::ops::Range<u32>) {
+fn fill(database: &OpenDatabase, range: std::ops::Range<u32>) {
     let document =
         |number: u32| edit(&json!({"_id": format!("{number:05}"), "A": number, "B": 9000 - number}));
     let edits = range.map(document).collect();
     database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
 }
 
-fn stored_entries(database: &Arc<Database>) -> u64 {
+fn stored_entries(database: &OpenDatabase) -> u64 {
     database.view_info("d", &SERVER).unwrap()["view_index"]["entries"].as_u64().unwrap()
 }
 
@@ -142,7 +143,7 @@ fn only_databases_where_something_is_to_be_done_announce_themselves() {
         names.sort();
         names
     };
-    let made: Vec<Arc<Database>> = ["plain", "on-read", "automatic"]
+    let made: Vec<OpenDatabase> = ["plain", "on-read", "automatic"]
         .iter()
         .map(|name| server.databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap())
         .collect();
@@ -196,7 +197,7 @@ fn a_manual_view_is_built_once_and_then_follows_only_who_says_so() {
     let database = server.databases.create("manual", &scrinium_database::InitialAccess::Everybody).unwrap();
     put_design(&database, &json!({"manual": with_update(by("A"), &json!("manual")), "other": by("B")}));
     fill(&database, 0..2);
-    let steps = |database: &Arc<Database>| (usual(database, "manual").len(), usual(database, "other").len());
+    let steps = |database: &OpenDatabase| (usual(database, "manual").len(), usual(database, "other").len());
     assert_eq!(steps(&database), (2, 2), "an index that was never built is no answer");
     fill(&database, 2..3);
     background(&server);
@@ -269,7 +270,7 @@ proptest! {
 }
 
 fn check<'a>(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     view: &'a str,
     freshness: Freshness,
     at: &BTreeMap<u64, BTreeMap<String, u32>>,
@@ -384,7 +385,7 @@ fn a_design_document_that_was_deleted_does_not_answer_for_one_of_its_name() {
     let server = Server::new();
     let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     fill(&database, 0..3000);
-    let make_again = |database: &Arc<Database>, formula: &str| {
+    let make_again = |database: &OpenDatabase, formula: &str| {
         let mut design = get(database, "_design/d").unwrap();
         design["_deleted"] = json!(true);
         put(database, &design).unwrap();
@@ -410,7 +411,7 @@ fn other_orders_of_a_view_are_kept_with_it() {
     fill(&database, 0..3000);
     let columns = json!([{"title": "A", "formula": "A", "sort": "asc"}, {"title": "B", "formula": "B", "resort": "asc"}]);
     put_design(&database, &json!({"v": {"columns": columns}}));
-    let first = |database: &Arc<Database>, view: &str, freshness: Freshness| {
+    let first = |database: &OpenDatabase, view: &str, freshness: Freshness| {
         let query =
             RowQuery { resort: Some("B".to_owned()), freshness, limit: Some(1), ..RowQuery::default() };
         database

@@ -3,14 +3,14 @@
 //! What is left alone is said to be more than there is, so that no disk has to be filled.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use rand::RngCore;
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseError, DatabaseOptions};
+use scrinium_database::{DatabaseError, DatabaseOptions};
 use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use crate::common::{Server, get, put};
@@ -46,7 +46,7 @@ fn uploaded_pieces(store: &Store) -> usize {
     pieces
 }
 
-fn refused(database: &Arc<Database>, id: &str) {
+fn refused(database: &OpenDatabase, id: &str) {
     let written = put(database, &json!({"_id": id, "Text": "new"}));
     assert!(matches!(written, Err(DatabaseError::Full { .. })), "{written:?}");
 }

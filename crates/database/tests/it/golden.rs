@@ -16,14 +16,15 @@ use rand::{Rng, SeedableRng};
 use scrinium_catalog::{Databases, FIRST_VOLUME, NameRange};
 use scrinium_contents::AttachmentOptions;
 use scrinium_database::{
-    AccessList, ChangesQuery, Database, DatabaseOptions, Edit, EditMode, FolderChange, Freshness,
-    NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
+    AccessList, ChangesQuery, DatabaseOptions, Edit, EditMode, FolderChange, Freshness, NewAttachment,
+    OpenRevision, OpenRevisions, ReadOptions, RowQuery,
 };
 use scrinium_fault::copy_folder;
 use scrinium_mango::IndexDefinition;
 use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::{SERVER, all_rows, edit, get, put, replicate};
@@ -90,7 +91,7 @@ fn memo(number: u32) -> Value {
         "Text": text})
 }
 
-fn add_memos(database: &Arc<Database>, numbers: std::ops::Range<u32>) {
+fn add_memos(database: &OpenDatabase, numbers: std::ops::Range<u32>) {
     let edits = numbers.map(|number| Edit {
         folders: vec![FolderChange::Add {
             folder: ["Inbox", "Projects\\Old"][number as usize % 2].to_owned(),
@@ -101,7 +102,7 @@ fn add_memos(database: &Arc<Database>, numbers: std::ops::Range<u32>) {
     assert!(updated.iter().all(Result::is_ok));
 }
 
-fn define(database: &Arc<Database>) {
+fn define(database: &OpenDatabase) {
     let columns = json!([{"title": "Date", "formula": "Date", "sort": "desc"},
         {"title": "Size", "formula": "Size", "total": true}]);
     database.define_folder("Inbox", Some(&columns)).unwrap();
@@ -199,7 +200,7 @@ fn fill(databases: &Databases, half: u32) {
 
 /// Documents on a volume, with attachments that are objects there, that are shared, and that are none.
 fn fill_volume(databases: &Databases, half: u32) {
-    let attach = |database: &Arc<Database>, id: &str, number: u32, length: usize| {
+    let attach = |database: &OpenDatabase, id: &str, number: u32, length: usize| {
         let mut upload = database.upload("text/plain");
         upload.write(format!("{number:07} ").repeat(length / 8).as_bytes()).unwrap();
         let attachment = NewAttachment {
@@ -241,7 +242,7 @@ fn parse(text: Option<&str>) -> Value {
     text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
 }
 
-fn view_of(database: &Arc<Database>, design: &str, view: &str, query: RowQuery) -> Value {
+fn view_of(database: &OpenDatabase, design: &str, view: &str, query: RowQuery) -> Value {
     let query = RowQuery { freshness: Freshness::UpToDate, ..query };
     let rows = all_rows(database.view(design, view, query, &SERVER).unwrap());
     let row =
@@ -269,7 +270,7 @@ fn shortened(mut document: Value) -> Value {
     document
 }
 
-fn seen_of(database: &Arc<Database>) -> Value {
+fn seen_of(database: &OpenDatabase) -> Value {
     let mut changes = database.changes(ChangesQuery::default(), &SERVER).unwrap();
     let changes = changes.next_changes(usize::MAX).unwrap();
     let documents: Vec<Value> = changes

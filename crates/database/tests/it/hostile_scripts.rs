@@ -1,13 +1,11 @@
 //! Functions that mean harm, in one of two databases, over restarts: other views have what a rebuild gives them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use scrinium_database::{
-    Database, DatabaseError, EditMode, InitialAccess, RowQuery, ScriptLimits, ScriptOptions,
-};
+use scrinium_database::{DatabaseError, EditMode, InitialAccess, RowQuery};
+use scrinium_views::{OpenDatabase, ScriptLimits, ScriptOptions};
 use serde_json::{Value, json};
 
 use crate::common::{SERVER, Server, all_rows, edit, put};
@@ -41,13 +39,13 @@ fn short() -> ScriptOptions {
     ScriptOptions { processes_max: 4, limits, ..ScriptOptions::default() }
 }
 
-fn rows(database: &Arc<Database>, design: &str, view: &str) -> Vec<String> {
+fn rows(database: &OpenDatabase, design: &str, view: &str) -> Vec<String> {
     let rows = all_rows(database.view(design, view, RowQuery::default(), &SERVER).unwrap()).into_iter();
     rows.map(|row| format!("{} {:?}", row.key.as_str(), row.value.map(|value| value.as_str().to_owned())))
         .collect()
 }
 
-fn fill(server: &Server, name: &str, documents: u32) -> Arc<Database> {
+fn fill(server: &Server, name: &str, documents: u32) -> OpenDatabase {
     let database = server.databases.create(name, &InitialAccess::Everybody).unwrap();
     let document = |number: u32| {
         edit(&json!({"_id": format!("{number:05}"), "n": number, "word": format!("{name}{number}z")}))
@@ -57,7 +55,7 @@ fn fill(server: &Server, name: &str, documents: u32) -> Arc<Database> {
     database
 }
 
-fn errors(database: &Arc<Database>, design: &str) -> Value {
+fn errors(database: &OpenDatabase, design: &str) -> Value {
     database.view_info(design, &SERVER).unwrap()["view_index"]["errors"].clone()
 }
 
@@ -66,7 +64,7 @@ fn one_databases_functions_harm_no_other_views() {
     let mut server = Server::new();
     server.databases.set_script_options(short());
     let (evil, good) = (fill(&server, "evil", 20), fill(&server, "good", 20));
-    let expected = |database: &Arc<Database>| rows(database, "good", "words");
+    let expected = |database: &OpenDatabase| rows(database, "good", "words");
     for database in [&evil, &good] {
         put(database, &json!({"_id": "_design/good", "views": {"words": {"map": GOOD}}})).unwrap();
     }

@@ -1,11 +1,10 @@
 //! What somebody may read of a document with several leaves, what they may put in its place, and what is their own.
 
-use std::sync::Arc;
-
 use scrinium_database::{
-    Access, AccessList, ChangesQuery, Database, DatabaseError, Edit, EditMode, Identity, Level, OpenRevision,
+    Access, AccessList, ChangesQuery, DatabaseError, Edit, EditMode, Identity, Level, OpenRevision,
     OpenRevisions, ReadOptions, RowQuery,
 };
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::access::{designs, store_as};
@@ -13,7 +12,7 @@ use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, all_rows, edit, put};
 
 /// A database in which everybody is an author, with leaves of the document `a` as they are given.
-fn with_leaves(server: &Server, leaves: &[Value]) -> Arc<Database> {
+fn with_leaves(server: &Server, leaves: &[Value]) -> OpenDatabase {
     let database = server.databases.create("memos", &scrinium_database::InitialAccess::Everybody).unwrap();
     database
         .set_access_list(Some(AccessList::parse(&json!({"default": {"level": "author"}})).unwrap()))
@@ -25,7 +24,7 @@ fn with_leaves(server: &Server, leaves: &[Value]) -> Arc<Database> {
 }
 
 /// All that somebody learns about the document `a`, or of what it is made of.
-fn told(database: &Arc<Database>, access: &Access, revisions: &[&str]) -> String {
+fn told(database: &OpenDatabase, access: &Access, revisions: &[&str]) -> String {
     let mut told = String::new();
     for (all_leaves, include_documents) in [(false, false), (true, false), (false, true), (true, true)] {
         let query = ChangesQuery {
@@ -69,7 +68,7 @@ fn told(database: &Arc<Database>, access: &Access, revisions: &[&str]) -> String
     told
 }
 
-fn access_of(database: &Database, name: &str) -> Access {
+fn access_of(database: &OpenDatabase, name: &str) -> Access {
     database.access(&Identity::new(name, Vec::new())).unwrap()
 }
 

@@ -1,24 +1,23 @@
 //! Memory that databases hold: trees of indexes count in the budget, and those of idle databases are given back.
 
-use std::sync::Arc;
-
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, RowQuery};
+use scrinium_database::{DatabaseOptions, Edit, EditMode, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Purpose, Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use crate::common::SERVER;
 
 const DOCUMENTS: u64 = 3000;
 
-fn put(database: &Arc<Database>, documents: impl Iterator<Item = serde_json::Value>) {
+fn put(database: &OpenDatabase, documents: impl Iterator<Item = serde_json::Value>) {
     let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
     let results = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
 }
 
-fn rows(database: &Arc<Database>) -> Option<u64> {
+fn rows(database: &OpenDatabase) -> Option<u64> {
     database.view("d", "keys", RowQuery::default(), &SERVER).unwrap().total_rows
 }
 

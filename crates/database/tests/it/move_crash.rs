@@ -9,17 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::{Databases, FIRST_VOLUME};
-use scrinium_database::{ChangesQuery, Database, DatabaseError, DatabaseOptions, FolderChange, RowQuery};
+use scrinium_database::{ChangesQuery, DatabaseError, DatabaseOptions, FolderChange, RowQuery};
 use scrinium_fault::{Kills, rerun};
 use scrinium_maintenance::FixupOptions;
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use crate::common::stores::numbers;
@@ -57,7 +57,7 @@ impl World {
         Self { stores, databases }
     }
 
-    fn crash(&self) -> Arc<Database> {
+    fn crash(&self) -> OpenDatabase {
         self.databases.get("crash").unwrap()
     }
 
@@ -72,7 +72,7 @@ fn id(number: u64) -> String {
 }
 
 /// Which turn a document is of; 0: there is none.
-fn turn_of(database: &Database, number: u64) -> u64 {
+fn turn_of(database: &OpenDatabase, number: u64) -> u64 {
     match get(database, &id(number)) {
         Ok(document) => {
             let turn = document["turn"].as_u64().unwrap();

@@ -7,18 +7,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::{Databases, FIRST_VOLUME};
 use scrinium_contents::{AttachmentOptions, Relocation};
-use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, NewAttachment, ReadOptions};
+use scrinium_database::{DatabaseOptions, Edit, EditMode, NewAttachment, ReadOptions};
 use scrinium_fault::{Kills, Victim, tell, writes_done};
 use scrinium_maintenance::FixupOptions;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 
 use crate::common::SERVER;
 
@@ -26,7 +26,7 @@ const DOCUMENTS: u64 = 12;
 /// Contents are few, so that documents share them and take up what is about to be removed.
 const CONTENTS: u64 = 8;
 
-fn open(folder: &Path) -> (Store, Databases, Arc<Database>) {
+fn open(folder: &Path) -> (Store, Databases, OpenDatabase) {
     let mut options = StoreOptions::new(folder.join("data"));
     options.budget_bytes = Some(16 << 20);
     options.log_extent_bytes = 4 << 20;
@@ -55,7 +55,7 @@ fn content(number: u64) -> Vec<u8> {
     (0..length).map(|at| (at * (number + 3) + at / 1000).to_le_bytes()[0]).collect()
 }
 
-fn attach(database: &Arc<Database>, id: u64, number: u64) {
+fn attach(database: &OpenDatabase, id: u64, number: u64) {
     let id = id.to_string();
     let revision =
         database.read(&id, &ReadOptions::default(), &SERVER).ok().map(|document| document.revision);
@@ -76,7 +76,7 @@ fn attach(database: &Arc<Database>, id: u64, number: u64) {
 }
 
 /// Which content a document has; 0: none.
-fn stored(database: &Arc<Database>, id: u64) -> u64 {
+fn stored(database: &OpenDatabase, id: u64) -> u64 {
     let Ok(reader) = database.open_attachment(&id.to_string(), "file", None, &SERVER) else {
         return 0;
     };
@@ -110,7 +110,7 @@ fn child() {
 }
 
 /// Tells `document content` once that is acknowledged.
-fn write_some(database: &Arc<Database>, seed: u64) {
+fn write_some(database: &OpenDatabase, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     loop {
         let (id, number) = (random.random_range(0..DOCUMENTS), random.random_range(0..=CONTENTS));
@@ -157,7 +157,7 @@ fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u6
     store.close().unwrap();
 }
 
-fn check(database: &Arc<Database>, known: &BTreeMap<u64, u64>) {
+fn check(database: &OpenDatabase, known: &BTreeMap<u64, u64>) {
     for (id, number) in known {
         assert_eq!(stored(database, *id), *number, "document {id}");
     }

@@ -1,26 +1,27 @@
 //! Mango queries: whatever is indexed, the answer is that of looking at every document, in one go and page by page.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
 
-use crate::common::words::Words as _;
-use crate::common::{SERVER, Server, edit, get, put, replicate};
-use crate::support::{condition, documents, field, index, selector, values};
 use proptest::prelude::*;
 use proptest::sample::select;
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, ExecutionStatistics, Find, RowQuery};
+use scrinium_database::{DatabaseError, Edit, EditMode, RowQuery};
 use scrinium_document::collation::sort_key;
 use scrinium_mango::{
     Bookmark, Direction, FieldPath, IndexDefinition, MangoError, Projection, Query, Selector, plan,
 };
 use scrinium_store::{Batch, Direction as StoreDirection, Family, KeyRange};
+use scrinium_views::{ExecutionStatistics, Find, OpenDatabase};
 use serde_json::{Value, json};
+
+use crate::common::words::Words as _;
+use crate::common::{SERVER, Server, edit, get, put, replicate};
+use crate::support::{condition, documents, field, index, selector, values};
 
 /// Sort keys are cut here.
 const CUT_BYTES: usize = 1023;
 
-fn find(database: &Arc<Database>, body: &Value) -> Result<Find, DatabaseError> {
+fn find(database: &OpenDatabase, body: &Value) -> Result<Find, DatabaseError> {
     database.find(&Query::parse(body).unwrap(), &SERVER)
 }
 
@@ -33,16 +34,16 @@ fn drain(find: &mut Find) -> Vec<Value> {
     results.iter().map(|json| serde_json::from_str(json).unwrap()).collect()
 }
 
-fn results(database: &Arc<Database>, body: &Value) -> Vec<Value> {
+fn results(database: &OpenDatabase, body: &Value) -> Vec<Value> {
     drain(&mut find(database, body).unwrap())
 }
 
-fn ids(database: &Arc<Database>, body: &Value) -> Vec<String> {
+fn ids(database: &OpenDatabase, body: &Value) -> Vec<String> {
     let ids = results(database, body).into_iter().map(|result| result["_id"].as_str().unwrap().to_owned());
     ids.collect()
 }
 
-fn create(database: &Arc<Database>, body: &Value) -> bool {
+fn create(database: &OpenDatabase, body: &Value) -> bool {
     database.create_index(&IndexDefinition::parse(body).unwrap(), &SERVER).unwrap()
 }
 
@@ -53,7 +54,7 @@ fn statistics(find: &Find) -> (u64, u64, u64) {
 }
 
 /// Every document as it is read, but design documents.
-fn everything(database: &Arc<Database>) -> Vec<Value> {
+fn everything(database: &OpenDatabase) -> Vec<Value> {
     let query = RowQuery { include_documents: true, ..RowQuery::default() };
     let mut rows = database.all_documents(query, &SERVER).unwrap();
     let rows = rows.next_rows(1000).unwrap().into_iter();
@@ -99,7 +100,7 @@ fn expected(query: &Query, filter: &Selector, documents: &[Value]) -> Vec<Value>
     documents.iter().filter(is_result).cloned().collect()
 }
 
-fn check(database: &Arc<Database>, body: &Value) -> Result<(), TestCaseError> {
+fn check(database: &OpenDatabase, body: &Value) -> Result<(), TestCaseError> {
     let query = Query::parse(body).unwrap();
     let indexes = database.mango_indexes(&SERVER).unwrap();
     let plan = match plan(&query, &indexes) {
@@ -213,7 +214,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 /// Makes the documents those that are given: changes some, deletes those that are not among them.
-fn become_these(database: &Arc<Database>, documents: &[Value]) {
+fn become_these(database: &OpenDatabase, documents: &[Value]) {
     let old = everything(database);
     let is = |document: &&Value, id: &Value| document["_id"] == *id;
     let mut edits = Vec::new();
@@ -273,7 +274,7 @@ fn a_query_gives_what_looking_at_every_document_gives() {
 }
 
 /// Documents `d0` to `d99`; `group` is one of ten, `number` their place.
-fn filled(server: &Server) -> Arc<Database> {
+fn filled(server: &Server) -> OpenDatabase {
     let database = server.databases.create("some", &scrinium_database::InitialAccess::Everybody).unwrap();
     let document = |number: u32| json!({ "_id": format!("d{number:02}"), "group": number % 10, "number": number, "text": "x".repeat(5000) });
     let edits: Vec<Edit> = (0..100).map(|number| edit(&document(number))).collect();

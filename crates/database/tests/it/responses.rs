@@ -1,12 +1,13 @@
 //! Views with responses: against a walk through the tree of all documents, whatever came in which order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+
+use proptest::prelude::*;
+use scrinium_database::{AccessList, CategoryQuery, EditMode, Identity, Row, RowQuery};
+use scrinium_views::OpenDatabase;
+use serde_json::{Value, json};
 
 use crate::common::{SERVER, Seen, Server, edit, get, put};
-use proptest::prelude::*;
-use scrinium_database::{AccessList, CategoryQuery, Database, EditMode, Identity, Row, RowQuery};
-use serde_json::{Value, json};
 
 fn design() -> Value {
     let sorted = |title: &str| json!({"title": title, "formula": title, "sort": "asc"});
@@ -182,10 +183,10 @@ fn grouped(lines: &[Line], level: usize) -> Vec<(Value, Value)> {
     groups.map(|group| (category(&group[0]), total(group))).collect()
 }
 
-fn check(database: &Arc<Database>, model: &Model) {
+fn check(database: &OpenDatabase, model: &Model) {
     check_for(&Seen::by_the_server(database), model);
     let access = database.access(&Identity::new("ada", Vec::new())).unwrap();
-    let of_ada = Seen { database: Arc::clone(database), access };
+    let of_ada = Seen { database: database.clone(), access };
     check_for(&of_ada, &readable(model, Some("ada")));
 }
 
@@ -321,7 +322,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn store(database: &Arc<Database>, id: &str, mut json: Value) {
+fn store(database: &OpenDatabase, id: &str, mut json: Value) {
     if let Ok(present) = get(database, id) {
         json["_rev"] = present["_rev"].clone();
     }

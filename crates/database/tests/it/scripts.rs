@@ -1,29 +1,40 @@
 //! JavaScript views: CouchDB's rules for rows and reductions, and functions that mean harm.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use crate::common::words::Words as _;
-use crate::common::{SERVER, Server, all_rows, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, EditMode, Row, RowQuery};
+use scrinium_database::{EditMode, Row, RowQuery};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
-fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
+use crate::common::words::Words as _;
+use crate::common::{SERVER, Server, all_rows, edit, get, put, replicate};
+
+fn read(database: &OpenDatabase, view: &str, query: RowQuery) -> Vec<Row> {
     all_rows(database.view("js", view, query, &SERVER).unwrap())
 }
 
 /// Rows as `key value`, which are JSON.
-fn rows(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<String> {
+fn rows(database: &OpenDatabase, view: &str, query: RowQuery) -> Vec<String> {
     let rows = read(database, view, query).into_iter();
     rows.map(|row| format!("{} {}", row.key, row.value.unwrap_or_default())).collect()
 }
 
-fn with_views(views: &Value) -> (Server, Arc<Database>) {
+fn with_views(views: &Value) -> (Server, OpenDatabase) {
     let server = Server::new();
     let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &json!({"_id": "_design/js", "views": views})).unwrap();
     (server, database)
+}
+
+#[test]
+fn a_design_document_that_does_not_compile_is_refused_in_every_way_of_writing() {
+    let server = Server::new();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
+    let design = json!({"_id": "_design/d", "_rev": "1-a", "views": {"v": {"map": "function ("}}});
+    for refused in [put(&database, &design), replicate(&database, &design)] {
+        assert_eq!(refused.unwrap_err().error(), "compilation_error");
+    }
 }
 
 #[test]

@@ -30,7 +30,8 @@ fn open(folder: &Path) -> (Store, Databases, Vec<Arc<Database>>) {
     let store = Store::open(StoreOptions::new(folder), &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
     let opened = NAMES.map(|name| {
-        databases.get(name).or_else(|_| databases.create(name, &InitialAccess::Everybody)).unwrap()
+        let opened = databases.get(name).or_else(|_| databases.create(name, &InitialAccess::Everybody));
+        Arc::clone(opened.unwrap().database())
     });
     (store, databases, opened.into())
 }

@@ -1,11 +1,7 @@
 //! `validate_doc_update` is obeyed in every way of writing.
 
-use std::sync::Arc;
-
-use scrinium_database::{
-    Database, DatabaseError, Edit, EditMode, FolderChange, Identity, InitialAccess, ScriptLimits,
-    ScriptOptions,
-};
+use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, Identity, InitialAccess};
+use scrinium_views::{OpenDatabase, ScriptLimits, ScriptOptions};
 use serde_json::json;
 
 use crate::common::words::Words as _;
@@ -23,7 +19,7 @@ const FUNCTION: &str = "function (newDoc, oldDoc, userCtx, secObj) {
     if (newDoc.revisions !== undefined && newDoc._revisions.ids.length !== newDoc.revisions) throw { forbidden: 'revisions' };
 }";
 
-fn with_function() -> (Server, Arc<Database>) {
+fn with_function() -> (Server, OpenDatabase) {
     let server = Server::new();
     let limits = ScriptLimits { call_time_ms: 100, ..ScriptLimits::default() };
     server.databases.set_script_options(ScriptOptions { limits, ..ScriptOptions::default() });

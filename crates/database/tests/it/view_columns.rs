@@ -2,13 +2,14 @@
 //! what sorting all documents again gives.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+
+use proptest::prelude::*;
+use scrinium_database::{EditMode, Freshness, Row, RowQuery};
+use scrinium_document::collation::{descending, sort_key};
+use scrinium_views::OpenDatabase;
+use serde_json::{Value, json};
 
 use crate::common::{SERVER, Server, edit, get, put};
-use proptest::prelude::*;
-use scrinium_database::{Database, EditMode, Freshness, Row, RowQuery};
-use scrinium_document::collation::{descending, sort_key};
-use serde_json::{Value, json};
 
 const NAMES: [&str; 8] = ["Ada", "ada", "ÁDA", "áda", "Bob", "bób", "bob", "Zoë"];
 
@@ -148,7 +149,7 @@ impl Model {
 
     fn check(
         &self,
-        database: &Arc<Database>,
+        database: &OpenDatabase,
         documents: &BTreeMap<String, Value>,
     ) -> Result<(), TestCaseError> {
         let expected = self.rows(documents);
@@ -174,7 +175,7 @@ impl Model {
     /// Everything under a name, by whatever name counts as equal, and a page that begins there.
     fn check_name(
         &self,
-        database: &Arc<Database>,
+        database: &OpenDatabase,
         expected: &[ModelRow],
         name: &str,
     ) -> Result<(), TestCaseError> {
@@ -206,7 +207,7 @@ impl Model {
     }
 
     /// A row of totals for each category: the rows that agree in the first column.
-    fn check_totals(&self, database: &Arc<Database>, expected: &[ModelRow]) -> Result<(), TestCaseError> {
+    fn check_totals(&self, database: &OpenDatabase, expected: &[ModelRow]) -> Result<(), TestCaseError> {
         let mut model: Vec<(Vec<u8>, Value, u64, f64)> = Vec::new();
         for (keys, _, key, value) in expected {
             let size = value["Size"].as_f64().unwrap();
@@ -230,7 +231,7 @@ impl Model {
     }
 
     /// How many rows there are in all, and those that were asked for.
-    fn read(&self, database: &Arc<Database>, query: RowQuery) -> (Option<u64>, Vec<(String, Value, Value)>) {
+    fn read(&self, database: &OpenDatabase, query: RowQuery) -> (Option<u64>, Vec<(String, Value, Value)>) {
         let (total, rows) = read(database, self.view, query);
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         let row = |row: Row| (row.id.unwrap_or_default(), json(&row.key), json(&row.value.unwrap()));
@@ -246,7 +247,7 @@ fn key(value: &Value, order: Order) -> Vec<u8> {
     key
 }
 
-fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> (Option<u64>, Vec<Row>) {
+fn read(database: &OpenDatabase, view: &str, query: RowQuery) -> (Option<u64>, Vec<Row>) {
     let mut rows = database.view("d", view, query, &SERVER).unwrap();
     let total = rows.total_rows;
     let mut all = Vec::new();
@@ -256,12 +257,12 @@ fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> (Option<u64>, 
     (total, all)
 }
 
-fn ids(database: &Arc<Database>, view: &str, query: RowQuery) -> String {
+fn ids(database: &OpenDatabase, view: &str, query: RowQuery) -> String {
     let rows = read(database, view, query).1;
     rows.into_iter().filter_map(|row| row.id).collect::<Vec<_>>().join(" ")
 }
 
-fn change(database: &Arc<Database>, id: &str, fields: Option<&Value>) {
+fn change(database: &OpenDatabase, id: &str, fields: Option<&Value>) {
     let mut document = fields.cloned().unwrap_or_else(|| json!({"_deleted": true}));
     document["_id"] = json!(id);
     match get(database, id) {
@@ -410,7 +411,7 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
         freshness,
         ..RowQuery::default()
     };
-    let bytes = |database: &Arc<Database>| {
+    let bytes = |database: &OpenDatabase| {
         database.view_info("d", &SERVER).unwrap()["view_index"]["signature"].clone()
     };
     let signature = bytes(&database);

@@ -1,15 +1,17 @@
 //! Views of formula design documents: order, categories, totals, keeping up, and building again.
 
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
+
+use proptest::prelude::*;
+use scrinium_database::{DatabaseOptions, Edit, EditMode, Freshness, RowQuery};
+use scrinium_store::{Batch, Direction, Family, KeyRange};
+use scrinium_views::OpenDatabase;
+use serde_json::{Value, json};
 
 use crate::common::mail::{design, filled, ids, memo, read};
 use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put};
-use proptest::prelude::*;
-use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, RowQuery};
-use scrinium_store::{Batch, Direction, Family, KeyRange};
-use serde_json::{Value, json};
 
 #[test]
 fn entries_come_in_the_order_of_the_columns() {
@@ -117,7 +119,7 @@ fn a_formula_that_does_not_compile_says_where() {
     assert!(error.reason().starts_with("view `v`, selection: line 1, column "), "{}", error.reason());
 }
 
-/// What a formula can ask of a stored document next to its fields.
+/// What a formula can ask of a stored document besides its fields.
 #[test]
 fn columns_know_the_document_itself() {
     let server = Server::new();
@@ -199,7 +201,7 @@ fn a_bulk_build_of_damaged_documents_ends_without_them() {
     assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(0));
 }
 
-fn read_documents(database: &Arc<Database>) -> Vec<Value> {
+fn read_documents(database: &OpenDatabase) -> Vec<Value> {
     let mut rows =
         database.all_documents(RowQuery { include_documents: true, ..RowQuery::default() }, &SERVER).unwrap();
     let rows = rows.next_rows(usize::MAX).unwrap();
@@ -247,7 +249,7 @@ proptest! {
 }
 
 fn check(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     model: &std::collections::BTreeMap<String, u32>,
 ) -> Result<(), TestCaseError> {
     let mut expected: Vec<(&String, u32)> = model.iter().map(|(id, size)| (id, *size)).collect();

@@ -3,19 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::{Databases, FIRST_VOLUME, NameRange};
 use scrinium_database::{
-    ChangesQuery, Database, DatabaseError, DatabaseOptions, Edit, EditMode, FolderChange, NewAttachment,
-    RowQuery,
+    ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, FolderChange, NewAttachment, RowQuery,
 };
 use scrinium_maintenance::Compactor;
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{Batch, Family, IoClass, Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::stores::numbers;
@@ -89,7 +88,7 @@ struct Known {
     documents: BTreeMap<String, (u64, u8)>,
 }
 
-fn attachment(database: &Arc<Database>, kind: u8) -> NewAttachment {
+fn attachment(database: &OpenDatabase, kind: u8) -> NewAttachment {
     // Some small, some in pieces; the same ones come in several databases.
     let bytes: Vec<u8> = (0..(usize::from(kind) * 60_000 + 10))
         .map(|place| u8::try_from(place % 251).unwrap() ^ kind)
@@ -103,7 +102,7 @@ fn attachment(database: &Arc<Database>, kind: u8) -> NewAttachment {
     }
 }
 
-fn write(database: &Arc<Database>, id: &str, title: u64, kind: u8, from: &Arc<Database>) {
+fn write(database: &OpenDatabase, id: &str, title: u64, kind: u8, from: &OpenDatabase) {
     let rev = get(database, id).ok().map(|document| document["_rev"].clone());
     let mut json = json!({"_id": id, "title": title});
     if let Some(rev) = rev {
@@ -130,7 +129,7 @@ fn check(databases: &Databases, name: &str, known: &Known) {
     assert_eq!(changes.next_changes(10_000).unwrap().len() as u64, info.document_count + info.deleted_count);
 }
 
-fn prepare(database: &Arc<Database>) {
+fn prepare(database: &OpenDatabase) {
     let view =
         json!({"selection": "SELECT @All", "columns": [{"title": "t", "formula": "title", "sort": "asc"}]});
     put(database, &json!({"_id": "_design/d", "language": "formula", "views": {"titles": view}})).unwrap();

@@ -11,13 +11,12 @@ use scrinium_credentials::{
     Answer, NewAppPassword, NextStep, Proof, Protocol, ProtocolSet, STEP_S, StoredCredentials, Totp,
     TotpHash, code_of_step,
 };
-use scrinium_database::{
-    ChangesQuery, Database, Edit, EditMode, Guard, Guarded, ReadOptions, Secret, Submission,
-};
+use scrinium_database::{ChangesQuery, Edit, EditMode, Guard, Guarded, ReadOptions, Secret, Submission};
 use scrinium_directory::{
     Approach, CredentialError, CredentialRecords, DIRECTORY_DATABASE, Directory, LoginError, Logins,
     NameIndex,
 };
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::{
@@ -39,13 +38,13 @@ impl Guard for DirectoryGuard {
     }
 }
 
-fn guarded(databases: &Databases) -> (Arc<Directory>, Arc<Database>) {
+fn guarded(databases: &Databases) -> (Arc<Directory>, OpenDatabase) {
     let directory = Arc::new(Directory::open(databases).unwrap());
     databases.set_guard(Arc::new(DirectoryGuard(Arc::downgrade(&directory))));
     (directory, databases.get(DIRECTORY_DATABASE).unwrap())
 }
 
-fn write(database: &Arc<Database>, change: Value) {
+fn write(database: &OpenDatabase, change: Value) {
     let mut json = Value::Object(document("ada"));
     if let Ok(present) = database.read("person:ada", &ReadOptions::default(), &SERVER) {
         json["_rev"] = present.revision.into();
@@ -199,7 +198,7 @@ fn changes_at_once_are_all_kept() {
     store.close().unwrap();
 }
 
-fn write_again(database: &Arc<Database>) {
+fn write_again(database: &OpenDatabase) {
     let present = database.read("person:ada", &ReadOptions::default(), &SERVER).unwrap();
     let edit = Edit { json: present.json.to_string().into(), ..Edit::default() };
     // A conflict with another thread's edit is what it may be.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{Database, Edit, EditMode, ReadOptions};
+use scrinium_database::{Edit, EditMode, ReadOptions};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use crate::common::{HASH, SERVER, approach, logins_of, open};
 
-fn put(database: &Arc<Database>, document: Value) -> String {
+fn put(database: &OpenDatabase, document: Value) -> String {
     let edit = Edit { json: document.to_string().into(), ..Edit::default() };
     let update = database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap();
     update.wait().unwrap().remove(0).unwrap().revision

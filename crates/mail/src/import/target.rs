@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_assertion::always;
-use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, Update};
+use scrinium_database::{Access, DatabaseError, Edit, EditMode, Update};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use super::{ImportTarget, ImportedMemo, Position, RefusedMessage, StoredBatch};
@@ -17,7 +18,7 @@ static IMPORT: Access = Access::of_the_server("importing mail");
 
 /// Imports into a mail database, and remembers there how far it came.
 pub struct MailDatabase {
-    database: Arc<Database>,
+    database: OpenDatabase,
     owner: Arc<str>,
     checkpoint_id: String,
 }
@@ -26,7 +27,7 @@ impl MailDatabase {
     /// Imports what lies at `root` into `database`. What was read there, `owner` has read; that is the name under
     /// which somebody uses the server.
     #[must_use]
-    pub fn new(database: Arc<Database>, owner: &str, root: &Path) -> Self {
+    pub fn new(database: OpenDatabase, owner: &str, root: &Path) -> Self {
         Self { database, owner: owner.into(), checkpoint_id: checkpoint_id(root) }
     }
 

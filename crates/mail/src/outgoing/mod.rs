@@ -87,6 +87,7 @@ impl OutgoingQueue {
             }
             found => found?,
         };
+        let database = Arc::clone(database.database());
         Ok(Self { database, options: Arc::new(options), clock: databases.clock().clone() })
     }
 

@@ -12,6 +12,7 @@ use scrinium_database::{
     Access, Database, DatabaseError, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions, Update,
 };
 use scrinium_directory::Person;
+use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
 use super::failure::{Failure, is_failure_memo};
@@ -43,7 +44,7 @@ pub(super) struct Outcome {
 /// Delivers memos into mail databases.
 pub(super) struct Deliverer<'r> {
     pub(super) databases: &'r Databases,
-    pub(super) mailboxes: &'r [Arc<Database>],
+    pub(super) mailboxes: &'r [OpenDatabase],
     pub(super) resolver: &'r Resolver,
     /// Where messages go that are for people elsewhere.
     pub(super) outgoing: Option<&'r OutgoingQueue>,
@@ -272,7 +273,7 @@ pub(crate) fn was_delivered(database: &Database, id: &str) -> Result<bool, Datab
 }
 
 /// The memo without what is only for the router, and without those who must not be seen.
-fn copy_of(mailbox: &Database, waiting: &Waiting, clock: &Clock) -> Result<Copy, DatabaseError> {
+fn copy_of(mailbox: &OpenDatabase, waiting: &Waiting, clock: &Clock) -> Result<Copy, DatabaseError> {
     let mut memo: Map<String, Value> = waiting.memo.clone();
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =

@@ -26,9 +26,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::select_all;
 use scrinium_assertion::{always, never};
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, Result, Updated};
+use scrinium_database::{DatabaseError, Edit, EditMode, Result, Updated};
 use scrinium_directory::Found;
 use scrinium_statistics::{Counter, Operation, Registry};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -112,7 +113,7 @@ struct RouterStatistics {
 }
 
 impl RouterStatistics {
-    fn register(registry: &Registry, mailboxes: &[Arc<Database>]) -> Self {
+    fn register(registry: &Registry, mailboxes: &[OpenDatabase]) -> Self {
         let dead = Arc::new(AtomicU64::new(0));
         let deliver_time_ms = Arc::new(AtomicU64::new(0));
         let routed = registry.counter("Mail.Routed");
@@ -202,8 +203,8 @@ impl Router {
         }
         let mut round = Round { memos: waiting.len() as u64, ..Round::default() };
         if !waiting.is_empty() {
-            let mailboxes: Vec<Arc<Database>> =
-                self.mailboxes.iter().map(|mailbox| Arc::clone(&mailbox.database)).collect();
+            let mailboxes: Vec<OpenDatabase> =
+                self.mailboxes.iter().map(|mailbox| mailbox.database.clone()).collect();
             let deliverer = Deliverer {
                 databases: &self.databases,
                 mailboxes: &mailboxes,

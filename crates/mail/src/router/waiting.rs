@@ -1,12 +1,12 @@
 //! What waits in one mail.box, followed by its change feed.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scrinium_assertion::never;
 use scrinium_clock::Clock;
-use scrinium_database::{ChangesQuery, Database, DatabaseError, ReadOptions, Result, Since};
+use scrinium_database::{ChangesQuery, DatabaseError, ReadOptions, Result, Since};
+use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value, json};
 
 use super::delivery::ROUTER;
@@ -47,7 +47,7 @@ struct Retry {
 
 /// One mail.box and what the router knows of it.
 pub(super) struct Followed {
-    pub(super) database: Arc<Database>,
+    pub(super) database: OpenDatabase,
     clock: Clock,
     /// Up to which change its feed was read.
     reached: u64,
@@ -60,7 +60,7 @@ pub(super) struct Followed {
 
 impl Followed {
     /// Goes on where the last router of this mail.box stopped.
-    pub(super) fn open(database: &Arc<Database>, clock: &Clock) -> Result<Self> {
+    pub(super) fn open(database: &OpenDatabase, clock: &Clock) -> Result<Self> {
         // What cannot be read is as if it were not there: all that waits is looked at once more.
         let stored = database.task_state(TASK)?;
         let stored: Value =
@@ -70,7 +70,7 @@ impl Followed {
         let reached = database.parse_sequence(since).unwrap_or(0);
         let dead = stored.get("dead").and_then(Value::as_array).into_iter().flatten();
         Ok(Self {
-            database: Arc::clone(database),
+            database: database.clone(),
             clock: clock.clone(),
             reached,
             retries: HashMap::new(),

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
-
-use crate::common::{Server, documents};
-use scrinium_database::{Access, Database, FolderChange, FolderMember, ReadOptions};
+use scrinium_database::{Access, FolderChange, FolderMember, ReadOptions};
 use scrinium_mail::import::{
     ImportOptions, ImportTarget, ImportedMemo, Importer, MailDatabase, MailFiles, Position, quote_mbox,
 };
 use scrinium_mail::{MessageOptions, SOURCE_ATTACHMENT, imported_id, memo_of_message};
+use scrinium_views::OpenDatabase;
 use serde_json::Value;
+
+use crate::common::{Server, documents};
 
 /// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a test");
@@ -78,7 +78,7 @@ fn every_message_of_every_corpus_comes_back_byte_for_byte() {
 }
 
 /// What the database gives as the source of the memo of a message.
-fn stored_source(database: &Arc<Database>, source: &[u8]) -> Vec<u8> {
+fn stored_source(database: &OpenDatabase, source: &[u8]) -> Vec<u8> {
     let id = imported_id(source, "ada");
     let stored = database.open_attachment(&id, SOURCE_ATTACHMENT, None, &SERVER).unwrap();
     let mut bytes = Vec::new();

@@ -1,12 +1,12 @@
 //! Messages that were stored by an earlier release are read again.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use scrinium_database::{Access, Database, Edit, EditMode, FolderChange, InitialAccess};
+use scrinium_database::{Access, Edit, EditMode, FolderChange, InitialAccess};
 use scrinium_mail::import::{ImportTarget, ImportedMemo, MailDatabase, Position};
 use scrinium_mail::{MessageOptions, RereadReport, imported_id, memo_of_message, reread_mail_file};
 use scrinium_statistics::Tasks;
+use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value, json};
 
 use crate::common::{Server, documents, put};
@@ -24,7 +24,7 @@ fn source_of(number: usize) -> Vec<u8> {
 
 /// Stores messages as a release did that read them in its own way.
 fn store(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     root: &Path,
     count: usize,
     misread: impl Fn(usize, &mut Map<String, Value>),
@@ -47,12 +47,12 @@ fn store(
     assert_eq!(target.finish(pending, &Position::default()).unwrap().added, count as u64);
 }
 
-fn reread(database: &Arc<Database>) -> RereadReport {
+fn reread(database: &OpenDatabase) -> RereadReport {
     let task = Tasks::new().start("mail_reread", None, None);
     reread_mail_file(database, &task).unwrap()
 }
 
-fn by_number(database: &Arc<Database>, number: usize) -> Map<String, Value> {
+fn by_number(database: &OpenDatabase, number: usize) -> Map<String, Value> {
     let id = imported_id(&source_of(number), "ada");
     documents(database).into_iter().find(|document| document["_id"] == id.as_str()).unwrap()
 }

@@ -7,16 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Server, documents, fields, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{Access, ChangesQuery, Database, RowQuery};
+use scrinium_database::{Access, ChangesQuery, RowQuery};
 use scrinium_fault::{Kills, Victim, tell};
 use scrinium_mail::RouterOptions;
+use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value, json};
+
+use crate::common::{Server, documents, fields, put};
 
 /// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a test");
@@ -181,7 +182,7 @@ fn check_mail(server: &Server, name: &str, told: &Told) {
 }
 
 /// Whatever is there is in the Inbox, each memo once, and nothing else is.
-fn check_inbox(database: &Arc<Database>, all: &[Map<String, Value>]) {
+fn check_inbox(database: &OpenDatabase, all: &[Map<String, Value>]) {
     let (mut members, mut since) = (Vec::new(), 0);
     let total = loop {
         let some = database.folder_members("Inbox", since, usize::MAX, (None, &SERVER)).unwrap();
@@ -202,7 +203,7 @@ fn check_inbox(database: &Arc<Database>, all: &[Map<String, Value>]) {
     assert_eq!(database.unread("p0").unwrap().database, total);
 }
 
-fn tombstones(database: &Arc<Database>) -> usize {
+fn tombstones(database: &OpenDatabase) -> usize {
     let mut changes = database.changes(ChangesQuery::default(), &SERVER).unwrap();
     let all = changes.next_changes(usize::MAX).unwrap();
     all.iter().filter(|change| change.deleted).count()

@@ -2,15 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::writer::Foreseen;
-use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, FolderChange};
+use scrinium_database::{Access, DatabaseOptions, Edit, EditMode, FolderChange};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use super::{Compactor, Purged};
@@ -19,7 +19,7 @@ static SERVER: Access = Access::of_the_server("a test");
 
 struct World {
     databases: Databases,
-    database: Arc<Database>,
+    database: OpenDatabase,
     registry: Registry,
     clock: ManualClock,
     _dir: tempfile::TempDir,

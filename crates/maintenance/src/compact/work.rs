@@ -1,13 +1,13 @@
 //! The work of one compaction: its steps in their order, and what happens between two slices.
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use scrinium_database::{Database, DatabaseError, keys};
+use scrinium_database::{DatabaseError, keys};
 use scrinium_statistics::Task;
 use scrinium_store::{CompactSlice, Family, IoClass, Store, StoreError};
+use scrinium_views::OpenDatabase;
 
 use super::{CompactOrder, CompactStyle, Compacted, Compactor};
 
@@ -70,7 +70,7 @@ impl<'a> Work<'a> {
     }
 
     /// Compacts a database and what is derived from it.
-    pub(super) fn compact(&mut self, database: &Arc<Database>, compacted: &mut Compacted) -> Worked {
+    pub(super) fn compact(&mut self, database: &OpenDatabase, compacted: &mut Compacted) -> Worked {
         self.go_on()?;
         self.task.detail("phase", "views");
         compacted.indexes = database.clean_up_views()?;
@@ -112,7 +112,7 @@ impl<'a> Work<'a> {
     }
 
     /// Compacts the indexes of a design document.
-    pub(super) fn compact_indexes(&mut self, database: &Arc<Database>, design: &str) -> Worked {
+    pub(super) fn compact_indexes(&mut self, database: &OpenDatabase, design: &str) -> Worked {
         self.store.admin().checkpoint()?;
         let ranges = database.index_ranges(design)?;
         let families = [Family::DerivedScan, Family::DerivedChurn];

@@ -1,15 +1,15 @@
 //! What every check works with: a moment of the store, what was found in it, and what is to be mended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use scrinium_contents::hex;
 use scrinium_database::folder::record::{FolderState, ReadCounts};
 use scrinium_database::header::Header;
 use scrinium_database::keys::Digest;
-use scrinium_database::{Database, DatabaseError, Result};
+use scrinium_database::{DatabaseError, Result};
 use scrinium_statistics::Task;
 use scrinium_store::{Direction, Family, Gap, KeyRange, ScanOptions, Snapshot, Step, TolerantScan};
+use scrinium_views::OpenDatabase;
 
 use super::report::{FindingKind, Outcome};
 
@@ -90,7 +90,7 @@ pub(super) struct Mends {
 }
 
 impl Mends {
-    /// Whether records are to be mended, next to what is counted of them.
+    /// Whether records are to be mended, besides being counted.
     pub(super) fn has_records(&self) -> bool {
         self.records_len() > 0
     }
@@ -120,7 +120,7 @@ impl Mends {
 
 /// A database as it stood at one moment, being checked.
 pub(super) struct Check<'a> {
-    pub(super) database: &'a Arc<Database>,
+    pub(super) database: &'a OpenDatabase,
     pub(super) snapshot: &'a Snapshot,
     pub(super) header: Header,
     pub(super) watch: &'a mut Watch,
@@ -134,7 +134,7 @@ pub(super) struct Check<'a> {
 
 impl<'a> Check<'a> {
     pub(super) fn new(
-        database: &'a Arc<Database>,
+        database: &'a OpenDatabase,
         snapshot: &'a Snapshot,
         header: Header,
         watch: &'a mut Watch,
@@ -209,7 +209,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// A walk through a range next to others.
+    /// A walk through one range of several.
     pub(super) fn walk(&mut self, family: Family, (from, to): &(Vec<u8>, Vec<u8>)) -> Result<Walk<'a>> {
         let scan = self.snapshot.tolerant(family, KeyRange { from, to: Some(to) });
         let mut walk = Walk { scan, is_there: false, key: Vec::new(), value: Vec::new() };

@@ -8,10 +8,10 @@ use scrinium_contents::hex;
 use scrinium_contents::record::{Data, ObjectPlace, Placement, Record};
 use scrinium_database::head::Head;
 use scrinium_database::keys::{self, Digest};
-use scrinium_database::view::tally::Tally;
 use scrinium_database::{DatabaseError, Result};
 use scrinium_objects::ObjectError;
 use scrinium_store::{Direction, Family, KeyRange, ScanOptions, Snapshot};
+use scrinium_views::tally::Tally;
 
 use super::check::{Check, Watch};
 use super::documents::Documents;

@@ -131,7 +131,7 @@ fn place_records(mending: &mut Mending<'_>, id: &str, stored: &Stored, tree: &Re
     }
 }
 
-/// Nothing can be read of the document: what is left of it goes, next to what is put aside.
+/// Nothing can be read of the document: what is left of it goes to what is put aside.
 fn forget(mending: &mut Mending<'_>, id: &str, stored: &Stored, contents: &[keys::Digest]) -> Result<()> {
     let number = mending.number();
     mending.batch.delete(Family::Point, &keys::head(number, id));

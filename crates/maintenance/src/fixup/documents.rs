@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use scrinium_database::Result;
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::keys::{self, Digest};
-use scrinium_database::view::tally::Tally;
 use scrinium_document::{Revision, is_design};
 use scrinium_store::Family;
+use scrinium_views::tally::Tally;
 
 use super::check::Check;
 use super::leaf::LeafSummary;
@@ -301,7 +301,7 @@ fn check_losers(check: &mut Check<'_>) -> Result<()> {
         });
         if !is_loser {
             let detail = format!(
-                "revision {revision} is stored, but the document has no such revision next to its winner"
+                "revision {revision} is stored, but the document has no such revision besides its winner"
             );
             check.mend_document(FindingKind::StrayRevision, id, &detail, Outcome::SetAside);
         }

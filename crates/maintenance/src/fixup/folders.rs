@@ -10,10 +10,10 @@ use scrinium_database::folder::record::{
     FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, Membership, ReadCounts, decode_count,
 };
 use scrinium_database::head::Head;
-use scrinium_database::view::tally::Tally;
 use scrinium_database::{Result, keys};
 use scrinium_document::is_design;
 use scrinium_store::Family;
+use scrinium_views::tally::Tally;
 
 use super::check::{Check, Walk};
 use super::report::{FindingKind, Outcome};

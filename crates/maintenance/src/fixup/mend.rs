@@ -2,7 +2,6 @@
 //! whole from what is sound. What has changed since it was found and is right now is left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use scrinium_database::folder::columns_text;
 use scrinium_database::folder::name::folded;
@@ -10,8 +9,9 @@ use scrinium_database::folder::record::{FolderRecord, FolderState, ReadCounts};
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::header::Header;
 use scrinium_database::writer::Writer;
-use scrinium_database::{Database, Result, keys};
+use scrinium_database::{Result, keys};
 use scrinium_store::{Batch, Family, Snapshot};
+use scrinium_views::OpenDatabase;
 
 use super::aside::Aside;
 use super::check::Mends;
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 100;
 
 /// What is mended while nobody else writes.
 pub(super) struct Mending<'a> {
-    pub(super) database: &'a Arc<Database>,
+    pub(super) database: &'a OpenDatabase,
     pub(super) snapshot: Snapshot,
     pub(super) header: Header,
     pub(super) batch: Batch,
@@ -63,7 +63,7 @@ impl Mending<'_> {
 
 /// Lets `work` compose a batch while nobody else writes and every earlier update is visible, and stores it.
 pub(super) fn mend_alone<T>(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     work: impl FnOnce(&mut Mending<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut writer = database.lock_writer(0)?;
@@ -98,7 +98,7 @@ pub(super) fn mend_alone<T>(
 /// Carries out what was found, in steps between which writers go on. `tick` is called for each and stops it with an
 /// error.
 pub(super) fn mend(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     mends: &Mends,
     tick: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
@@ -142,7 +142,7 @@ pub(super) fn mend(
 
 /// Works on each of `all`, a hundred at most while writers wait.
 fn in_steps<T>(
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     all: impl Iterator<Item = T>,
     tick: &mut dyn FnMut() -> Result<()>,
     work: impl Fn(&mut Mending<'_>, T) -> Result<()>,
@@ -196,14 +196,14 @@ fn recover_folder(mending: &mut Mending<'_>, folder: u32) -> Result<()> {
         number: folder,
         name,
         uid_validity: u32::try_from(header.last_uid_validity).unwrap_or(u32::MAX),
-        columns: columns_text("", None)?,
+        columns: columns_text(&*mending.database.context.server.designs, "", None)?,
     };
     mending.batch.put(Family::Point, &key, &record.encode());
     Ok(())
 }
 
 /// Sets counts right by the difference that was found, since updates have gone on counting.
-fn mend_counts(database: &Arc<Database>, mends: &Mends) -> Result<()> {
+fn mend_counts(database: &OpenDatabase, mends: &Mends) -> Result<()> {
     if mends.is_empty() {
         return Ok(());
     }

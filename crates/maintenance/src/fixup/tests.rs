@@ -2,18 +2,17 @@
 //! sound stays as it was, in this database and in the one next to it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use scrinium_catalog::Databases;
 use scrinium_database::folder::record::{FolderState, Member, Membership, ReadCounts, encode_count};
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::header::Header;
 use scrinium_database::{
-    Access, Database, DatabaseOptions, Edit, EditMode, FolderChange, NewAttachment, ReadOptions, RowQuery,
-    keys,
+    Access, DatabaseOptions, Edit, EditMode, FolderChange, NewAttachment, ReadOptions, RowQuery, keys,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use super::{FindingKind, FixupOptions, FixupReport, Outcome};
@@ -26,11 +25,11 @@ static SERVER: Access = Access::of_the_server("a test");
 struct World {
     store: Store,
     databases: Databases,
-    database: Arc<Database>,
+    database: OpenDatabase,
     _dir: tempfile::TempDir,
 }
 
-fn put(database: &Arc<Database>, mode: EditMode, edit: Edit) {
+fn put(database: &OpenDatabase, mode: EditMode, edit: Edit) {
     database.update(vec![edit], mode, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
@@ -38,7 +37,7 @@ fn document(json: &Value) -> Edit {
     Edit { json: json.to_string().into(), ..Edit::default() }
 }
 
-fn fill(database: &Arc<Database>, seed: u32) {
+fn fill(database: &OpenDatabase, seed: u32) {
     use EditMode::{Interactive, Replicated};
     put(
         database,
@@ -80,7 +79,7 @@ fn fill(database: &Arc<Database>, seed: u32) {
 }
 
 /// What the pages of the view and the folder show.
-fn pages(database: &Arc<Database>) -> Vec<String> {
+fn pages(database: &OpenDatabase) -> Vec<String> {
     let mut view = database.view("v", "all", RowQuery::default(), &SERVER).unwrap();
     let mut rows = view.next_rows(1000).unwrap();
     rows.extend(
@@ -89,7 +88,7 @@ fn pages(database: &Arc<Database>) -> Vec<String> {
     rows.into_iter().map(|row| format!("{:?} {:?} {:?}", row.id, row.key, row.value)).collect()
 }
 
-fn everything(database: &Arc<Database>) -> Vec<String> {
+fn everything(database: &OpenDatabase) -> Vec<String> {
     let ids = ["a", "b", "bb", "c", "gone", "placed", "torn", "attached"];
     let read = |id| database.read(id, &ReadOptions::default(), &SERVER);
     let mut all: Vec<String> = ids.map(|id| format!("{:?}", read(id).map(|found| found.json))).to_vec();
@@ -453,7 +452,7 @@ fn an_index_that_differs_from_its_documents_is_built_anew() {
 #[test]
 fn updates_go_on_while_counts_are_repaired() {
     let world = World::new();
-    let database = Arc::clone(&world.database);
+    let database = world.database.clone();
     let mut batch = Batch::new();
     mutate_header(&world, &mut batch, |header| header.document_count += 100);
     world.store.commit(batch).unwrap();

@@ -1,9 +1,8 @@
 //! The database itself, and its design document: made and brought to this version at the start.
 
-use std::sync::Arc;
-
 use scrinium_catalog::Databases;
-use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, InitialAccess, ReadOptions};
+use scrinium_database::{Access, DatabaseError, Edit, EditMode, InitialAccess, ReadOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
 /// Who keeps the log database.
@@ -52,7 +51,7 @@ impl PrepareError {
 ///
 /// # Errors
 /// [`PrepareError`]; nothing of somebody else's is changed.
-pub(super) fn prepare(databases: &Databases, name: &str) -> Result<Arc<Database>, PrepareError> {
+pub(super) fn prepare(databases: &Databases, name: &str) -> Result<OpenDatabase, PrepareError> {
     // Who follows all databases would cause its next change by each question.
     databases.events().ignore(name);
     let database = match databases.get(name) {
@@ -74,7 +73,7 @@ pub(super) fn prepare(databases: &Databases, name: &str) -> Result<Arc<Database>
 
 /// Writes the design document of this version over one of an earlier version. What was added to it by hand goes;
 /// other design documents are left alone.
-fn upgrade(database: &Arc<Database>, stored: &Value) -> Result<(), DatabaseError> {
+fn upgrade(database: &OpenDatabase, stored: &Value) -> Result<(), DatabaseError> {
     let own: Value = serde_json::from_str(DESIGN).unwrap_or_default();
     let version = |design: &Value| design.get("version").and_then(Value::as_u64).unwrap_or(0);
     if version(stored) >= version(&own) {

@@ -1,12 +1,12 @@
 //! Removing what was kept for long enough: whole ranges of ids, which are ranges of time, and then their tombstones.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use scrinium_catalog::Databases;
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, RowQuery};
+use scrinium_database::{DatabaseError, Edit, EditMode, RowQuery};
 use scrinium_maintenance::{Compactor, Purged};
+use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
 use super::Class;
@@ -49,7 +49,7 @@ pub(super) struct Removed {
 /// What the store reports; the next call continues.
 pub(super) fn remove_old(
     databases: &Databases,
-    database: &Arc<Database>,
+    database: &OpenDatabase,
     keep: Keep,
     now: Timestamp,
     go_on: &dyn Fn() -> bool,
@@ -84,7 +84,7 @@ pub(super) fn remove_old(
 }
 
 /// Removes some documents with ids from `from`, before `end`; how many.
-fn remove_some(database: &Arc<Database>, from: &str, end: &str) -> Result<usize, DatabaseError> {
+fn remove_some(database: &OpenDatabase, from: &str, end: &str) -> Result<usize, DatabaseError> {
     let query = RowQuery {
         start_key: Some(Value::from(from)),
         end_key: Some(Value::from(end)),

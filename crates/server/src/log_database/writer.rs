@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
-use scrinium_database::{Database, DatabaseError, Edit, EditMode};
+use scrinium_database::{DatabaseError, Edit, EditMode};
 use scrinium_statistics::Registry;
+use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use super::design::{self, PrepareError};
@@ -99,7 +100,7 @@ pub(super) struct Writer {
     log: LogDatabase,
     pub(super) parts: LogParts,
     clock: Clock,
-    database: Option<Arc<Database>>,
+    database: Option<OpenDatabase>,
     /// What is to be stored next, or may not have been.
     batch: Vec<Record>,
     usage: VecDeque<Record>,
@@ -278,12 +279,12 @@ impl Writer {
     }
 
     /// Opens the database unless it is open where it is now.
-    pub(super) fn open(&mut self) -> Result<Arc<Database>, PrepareError> {
+    pub(super) fn open(&mut self) -> Result<OpenDatabase, PrepareError> {
         if let Some(database) = self.database.as_ref().filter(|database| database.moved().is_none()) {
-            return Ok(Arc::clone(database));
+            return Ok(database.clone());
         }
         let database = design::prepare(&self.parts.databases, &self.parts.name)?;
-        self.database = Some(Arc::clone(&database));
+        self.database = Some(database.clone());
         Ok(database)
     }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use scrinium_clock::Clock;
 use scrinium_credentials::{GateOptions, NewAppPassword, ProviderLink, StoredCredentials};
-use scrinium_database::{Access, ChangesQuery, Database, DatabaseError, Edit, EditMode};
+use scrinium_database::{Access, ChangesQuery, DatabaseError, Edit, EditMode};
 use scrinium_directory::{
     CredentialError, CredentialRecords, DIRECTORY_DATABASE, Directory, Found, NameLookup, Person,
 };
 use scrinium_statistics::Registry as Statistics;
+use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
 use super::{Entry, Registry};
@@ -52,7 +53,7 @@ impl DirectRegistry {
         self.storage.as_ref().map(|storage| (storage, self.directory.as_ref()))
     }
 
-    fn database(&self) -> Result<Arc<Database>, DatabaseError> {
+    fn database(&self) -> Result<OpenDatabase, DatabaseError> {
         self.directory.databases().get(DIRECTORY_DATABASE)
     }
 

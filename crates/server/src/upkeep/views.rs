@@ -2,11 +2,11 @@
 //! view says so. Databases in which there may be something to do announce themselves; no other is looked at.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scrinium_clock::Clock;
-use scrinium_database::{Database, DatabaseError};
+use scrinium_database::DatabaseError;
+use scrinium_views::OpenDatabase;
 use tokio::task::{Id, JoinError, JoinSet};
 
 /// At most this many are brought up to date at once; another waits rather than take more processors and disk from those who
@@ -30,7 +30,7 @@ enum Wanted {
 }
 
 /// A database, and when it is to be looked at again.
-type Looked = (Arc<Database>, Option<Duration>);
+type Looked = (OpenDatabase, Option<Duration>);
 
 /// How an update ended.
 pub(super) type Ended = Result<Result<(), DatabaseError>, JoinError>;
@@ -40,13 +40,13 @@ pub(super) type Ended = Result<Result<(), DatabaseError>, JoinError>;
 pub(super) struct ViewUpdates {
     clock: Clock,
     /// In the order of asking.
-    waiting: VecDeque<(Arc<Database>, Wanted)>,
+    waiting: VecDeque<(OpenDatabase, Wanted)>,
     /// The same, by the databases' numbers.
     known: HashSet<(u32, Wanted)>,
     running: JoinSet<Result<Looked, DatabaseError>>,
     /// The databases of `running`.
     busy: HashMap<Id, u32>,
-    later: HashMap<u32, (Instant, Arc<Database>)>,
+    later: HashMap<u32, (Instant, OpenDatabase)>,
 }
 
 impl ViewUpdates {
@@ -60,7 +60,7 @@ impl ViewUpdates {
     }
 
     /// Takes up what is wanted in databases that have announced themselves.
-    pub(super) fn take_up(&mut self, announced: Vec<Arc<Database>>) {
+    pub(super) fn take_up(&mut self, announced: Vec<OpenDatabase>) {
         for database in announced {
             for design in database.take_wanted_views() {
                 self.want(&database, Wanted::Views(design));
@@ -91,15 +91,15 @@ impl ViewUpdates {
         }
     }
 
-    fn want(&mut self, database: &Arc<Database>, wanted: Wanted) {
+    fn want(&mut self, database: &OpenDatabase, wanted: Wanted) {
         if self.known.insert((database.number(), wanted.clone())) {
-            self.waiting.push_back((Arc::clone(database), wanted));
+            self.waiting.push_back((database.clone(), wanted));
         }
     }
 
     /// The first that waits of a database with which nobody is busy.
-    fn next(&mut self) -> Option<(Arc<Database>, Wanted)> {
-        let is_free = |database: &Database| self.busy.values().all(|busy| *busy != database.number());
+    fn next(&mut self) -> Option<(OpenDatabase, Wanted)> {
+        let is_free = |database: &OpenDatabase| self.busy.values().all(|busy| *busy != database.number());
         let place = self.waiting.iter().position(|(database, _)| is_free(database))?;
         let (database, wanted) = self.waiting.remove(place)?;
         self.known.remove(&(database.number(), wanted.clone()));
@@ -123,7 +123,7 @@ impl ViewUpdates {
     }
 }
 
-fn update(database: Arc<Database>, wanted: &Wanted) -> Result<Looked, DatabaseError> {
+fn update(database: OpenDatabase, wanted: &Wanted) -> Result<Looked, DatabaseError> {
     let updated = match wanted {
         Wanted::Views(design) => database.update_view_group(design).map(|()| None),
         Wanted::Folder(name) => database.update_folder(name).map(|()| None),

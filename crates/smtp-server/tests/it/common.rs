@@ -177,7 +177,7 @@ impl Server {
 
     /// What the mail.boxes hold.
     pub(crate) fn waiting(&self) -> Vec<Map<String, Value>> {
-        self.mailboxes.all().iter().flat_map(documents).collect()
+        self.mailboxes.all().iter().flat_map(|mailbox| documents(mailbox)).collect()
     }
 
     /// Delivers what waits.

@@ -147,7 +147,7 @@ fn apply(maps: &mut Maps, changes: &[Change]) {
     }
 }
 
-/// The store under test next to what it should hold.
+/// The store under test and what it should hold.
 struct Pair {
     store: Option<Store>,
     maps: Maps,

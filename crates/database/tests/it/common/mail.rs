@@ -1,12 +1,11 @@
 //! A small mail file and its design document with two views.
 
-use std::sync::Arc;
-
-use crate::common::SERVER;
-use scrinium_database::{Database, Row, RowQuery};
+use scrinium_database::{Row, RowQuery};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use super::{Server, all_rows, put};
+use crate::common::SERVER;
 
 pub(crate) fn design() -> Value {
     json!({
@@ -32,11 +31,11 @@ pub(crate) fn design() -> Value {
     })
 }
 
-pub(crate) fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
+pub(crate) fn read(database: &OpenDatabase, view: &str, query: RowQuery) -> Vec<Row> {
     all_rows(database.view("mail", view, query, &SERVER).unwrap())
 }
 
-pub(crate) fn ids(database: &Arc<Database>, view: &str, query: RowQuery) -> String {
+pub(crate) fn ids(database: &OpenDatabase, view: &str, query: RowQuery) -> String {
     read(database, view, query).into_iter().filter_map(|row| row.id).collect::<Vec<_>>().join(" ")
 }
 
@@ -44,7 +43,7 @@ pub(crate) fn memo(id: &str, date: &str, from: &str, size: u32, categories: &Val
     json!({"_id": id, "Form": "Memo", "Date": date, "From": from, "Size": size, "Categories": categories})
 }
 
-pub(crate) fn filled() -> (Server, Arc<Database>) {
+pub(crate) fn filled() -> (Server, OpenDatabase) {
     let server = Server::new();
     let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();

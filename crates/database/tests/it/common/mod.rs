@@ -4,18 +4,17 @@ pub mod mail;
 pub mod stores;
 pub(crate) mod words;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{
-    Access, Database, DatabaseError, DatabaseOptions, Edit, EditMode, ReadOptions, Row, RowQuery, Rows,
-    Updated,
+    Access, DatabaseError, DatabaseOptions, Edit, EditMode, ReadOptions, Row, RowQuery, Rows, Updated,
 };
 use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
 /// That of a test: everything.
@@ -24,13 +23,13 @@ pub static SERVER: Access = Access::of_the_server("a test");
 /// A database as somebody sees it.
 #[derive(Clone)]
 pub struct Seen {
-    pub database: Arc<Database>,
+    pub database: OpenDatabase,
     pub access: Access,
 }
 
 impl Seen {
-    pub fn by_the_server(database: &Arc<Database>) -> Self {
-        Self { database: Arc::clone(database), access: SERVER.clone() }
+    pub fn by_the_server(database: &OpenDatabase) -> Self {
+        Self { database: database.clone(), access: SERVER.clone() }
     }
 
     pub fn view(&self, design: &str, view: &str, query: RowQuery) -> Result<Rows, DatabaseError> {
@@ -112,24 +111,24 @@ pub fn edit(json: &Value) -> Edit {
     Edit { json: json.to_string().into(), ..Edit::default() }
 }
 
-pub fn put(database: &Arc<Database>, json: &Value) -> Result<Updated, DatabaseError> {
+pub fn put(database: &OpenDatabase, json: &Value) -> Result<Updated, DatabaseError> {
     database.update(vec![edit(json)], EditMode::Interactive, &SERVER)?.wait()?.remove(0)
 }
 
-pub fn replicate(database: &Arc<Database>, json: &Value) -> Result<Updated, DatabaseError> {
+pub fn replicate(database: &OpenDatabase, json: &Value) -> Result<Updated, DatabaseError> {
     database.update(vec![edit(json)], EditMode::Replicated, &SERVER)?.wait()?.remove(0)
 }
 
-pub fn get(database: &Database, id: &str) -> Result<Value, DatabaseError> {
+pub fn get(database: &OpenDatabase, id: &str) -> Result<Value, DatabaseError> {
     get_with(database, id, &ReadOptions::default())
 }
 
-pub fn get_with(database: &Database, id: &str, options: &ReadOptions) -> Result<Value, DatabaseError> {
+pub fn get_with(database: &OpenDatabase, id: &str, options: &ReadOptions) -> Result<Value, DatabaseError> {
     database.read(id, options, &SERVER).map(|document| serde_json::from_str(&document.json).unwrap())
 }
 
 /// All bytes of an attachment `file`.
-pub fn read_attachment(database: &Database, id: &str) -> Result<Vec<u8>, DatabaseError> {
+pub fn read_attachment(database: &OpenDatabase, id: &str) -> Result<Vec<u8>, DatabaseError> {
     let reader = database.open_attachment(id, "file", None, &SERVER)?;
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < reader.length {

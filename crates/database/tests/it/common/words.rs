@@ -1,6 +1,7 @@
 //! The status and the short name by which these tests know an error, as CouchDB's clients do.
 
 use scrinium_database::{DatabaseError, InvalidInput, Oversized};
+use scrinium_mango::MangoError;
 
 pub(crate) trait Words {
     fn status(&self) -> u16;
@@ -17,7 +18,7 @@ impl Words for DatabaseError {
             Self::Conflict => 409,
             Self::Exists { .. } | Self::MissingStub { .. } => 412,
             Self::TooLarge { .. } => 413,
-            Self::Query(error) => error.status(),
+            Self::Query(error) => error.downcast_ref::<MangoError>().unwrap().status(),
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => 503,
             Self::Full { .. } => 507,
             Self::Damaged { .. } | Self::Store(_) | Self::Internal { .. } | Self::Fault(_) => 500,
@@ -29,7 +30,7 @@ impl Words for DatabaseError {
             Self::NotFound { .. } => "not_found",
             Self::Conflict => "conflict",
             Self::MissingStub { .. } => "missing_stub",
-            Self::Query(error) => error.error(),
+            Self::Query(error) => error.downcast_ref::<MangoError>().unwrap().error(),
             Self::Forbidden { .. } => "forbidden",
             Self::Unauthorized { .. } => "unauthorized",
             Self::Exists { .. } => "file_exists",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scrinium_database::Database;
+use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
 use super::steps::{FOLDERS, Placing};
@@ -108,7 +108,7 @@ impl Model {
     }
 
     /// What the database shows of a document after an edit.
-    pub(crate) fn follow(&mut self, database: &Database, id: &str, editor: Option<&str>) {
+    pub(crate) fn follow(&mut self, database: &OpenDatabase, id: &str, editor: Option<&str>) {
         let (before, after) = (self.documents.remove(id), get(database, id).ok());
         match (&before, &after) {
             (Some(_), None) => {

@@ -1,9 +1,9 @@
 //! A database and the model of it, side by side.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use scrinium_database::{Database, DatabaseError, Edit, EditMode};
+use scrinium_database::{DatabaseError, Edit, EditMode};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use super::model::{Folder, Model};
@@ -11,7 +11,7 @@ use super::steps::{FOLDERS, PEOPLE, Placing, Step, columns, id_of};
 use crate::common::{SERVER, Server, edit, put};
 
 pub(crate) struct World {
-    pub(crate) database: Arc<Database>,
+    pub(crate) database: OpenDatabase,
     pub(crate) server: Server,
     pub(crate) model: Model,
 }
@@ -185,7 +185,7 @@ impl World {
     }
 
     fn rush(&mut self, document: u8, folders: &[usize], readers: &[usize], editor: &str, deleted: bool) {
-        let database = Arc::clone(&self.database);
+        let database = self.database.clone();
         // Higher than anything that an edit could have come to: each of them wins.
         let generation = 10 * self.model.rushes;
         self.model.rushes += 1;

@@ -6,13 +6,13 @@ mod model;
 mod volumes;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_catalog::FIRST_VOLUME;
 use scrinium_contents::{AttachmentOptions, Content, Relocation};
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, NewAttachment, ReadOptions};
+use scrinium_database::{DatabaseError, Edit, EditMode, NewAttachment, ReadOptions};
 use scrinium_maintenance::{FindingKind, FixupOptions, Outcome};
+use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use crate::common::words::Words as _;
@@ -31,7 +31,7 @@ fn options(threshold_bytes: usize) -> AttachmentOptions {
 }
 
 /// A server whose contents from 300 KB on are objects.
-fn server(bucket: &Memory) -> (Server, Arc<Database>) {
+fn server(bucket: &Memory) -> (Server, OpenDatabase) {
     let server = Server::timed();
     server.databases.set_objects(&bucket.objects(server.dir.path()));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
@@ -49,7 +49,7 @@ fn content(seed: u64, length: usize) -> Vec<u8> {
     (0..length).map(|at| if seed.is_multiple_of(2) && at % 4096 > 1000 { b'a' } else { next() }).collect()
 }
 
-fn attach(database: &Arc<Database>, id: &str, bytes: &[u8]) -> Result<(), DatabaseError> {
+fn attach(database: &OpenDatabase, id: &str, bytes: &[u8]) -> Result<(), DatabaseError> {
     let mut upload = database.upload("text/plain");
     for piece in bytes.chunks(100_000) {
         upload.write(piece)?;
@@ -57,14 +57,14 @@ fn attach(database: &Arc<Database>, id: &str, bytes: &[u8]) -> Result<(), Databa
     attach_content(database, id, upload.finish()?)
 }
 
-fn attach_content(database: &Arc<Database>, id: &str, content: Content) -> Result<(), DatabaseError> {
+fn attach_content(database: &OpenDatabase, id: &str, content: Content) -> Result<(), DatabaseError> {
     let attachment = NewAttachment { name: "file".into(), content_type: "text/plain".into(), content };
     let revision = database.read(id, &ReadOptions::default(), &SERVER).ok().map(|document| document.revision);
     let edit = Edit { id: Some(id.to_owned()), revision, attachments: vec![attachment], ..edit(&json!({})) };
     database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0).map(drop)
 }
 
-fn delete(database: &Arc<Database>, id: &str) {
+fn delete(database: &OpenDatabase, id: &str) {
     let revision = get(database, id).unwrap()["_rev"].clone();
     crate::common::put(database, &json!({"_id": id, "_rev": revision, "_deleted": true})).unwrap();
 }

@@ -1,15 +1,14 @@
 //! Databases that are moved between volumes while their attachments are objects.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use scrinium_catalog::{Databases, FIRST_VOLUME};
 use scrinium_contents::AttachmentOptions;
-use scrinium_database::Database;
 use scrinium_maintenance::{FindingKind, FixupOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 
 use super::bucket::Memory;
 use super::{KB, attach, content, delete, findings, needed, options, read, server, settle};
@@ -29,7 +28,7 @@ fn attach_other(databases: &Databases, dir: &Path) -> Store {
 }
 
 /// A volume is attached after it was said where contents go, and does so too.
-fn two_volumes(bucket: &Memory) -> (Server, Store, Arc<Database>) {
+fn two_volumes(bucket: &Memory) -> (Server, Store, OpenDatabase) {
     let (server, database) = server(bucket);
     let other = attach_other(&server.databases, server.dir.path());
     (server, other, database)

@@ -1,4 +1,4 @@
-//! The process that is recorded: clients that take their steps, and what continues next to them.
+//! The process that is recorded: clients that take their steps, and what continues at the same time.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What a client has done after this many steps, made from numbers alone: each step follows from the seed, the client and
+//! What a client has done after a number of steps, made from numbers alone: each step follows from the seed, the client and
 //! what it has done before.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use scrinium_catalog::{Databases, NameRange};
 use scrinium_database::{
-    Database, DatabaseError, DatabaseOptions, Edit, EditMode, FolderChange, Freshness, NewAttachment, Row,
-    RowQuery,
+    DatabaseError, DatabaseOptions, Edit, EditMode, FolderChange, Freshness, NewAttachment, Row, RowQuery,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use super::model::{CLIENTS, Client, Made, Step, folder, person};
@@ -47,7 +46,7 @@ impl World {
         Ok(Self { store, databases })
     }
 
-    pub(crate) fn main(&self) -> Arc<Database> {
+    pub(crate) fn main(&self) -> OpenDatabase {
         self.databases.get("main").unwrap()
     }
 
@@ -202,17 +201,17 @@ impl World {
     }
 }
 
-pub(crate) fn rows(database: &Arc<Database>, view: &str) -> Result<Vec<Row>, DatabaseError> {
+pub(crate) fn rows(database: &OpenDatabase, view: &str) -> Result<Vec<Row>, DatabaseError> {
     let query = RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
     database.view("d", view, query, &SERVER)?.next_rows(usize::MAX)
 }
 
-fn put(database: &Arc<Database>, edit: Edit) -> Result<(), DatabaseError> {
+fn put(database: &OpenDatabase, edit: Edit) -> Result<(), DatabaseError> {
     database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0).map(drop)
 }
 
 /// All but design documents, each also read by itself.
-fn documents(database: &Arc<Database>) -> Vec<Value> {
+fn documents(database: &OpenDatabase) -> Vec<Value> {
     let query = RowQuery { include_documents: true, ..RowQuery::default() };
     let all = database.all_documents(query, &SERVER).unwrap().next_rows(usize::MAX).unwrap();
     let all = all.into_iter().filter(|row| !row.id.as_ref().unwrap().starts_with('_'));

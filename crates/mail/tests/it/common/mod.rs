@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
-use scrinium_database::{Access, ChangesQuery, Database, DatabaseOptions, Edit, EditMode, Updated};
+use scrinium_database::{Access, ChangesQuery, DatabaseOptions, Edit, EditMode, Updated};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, prepare};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value, json};
 
 /// A test may do everything.
@@ -107,12 +108,12 @@ pub fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-pub fn put(database: &Arc<Database>, document: Value) -> scrinium_database::Result<Updated> {
+pub fn put(database: &OpenDatabase, document: Value) -> scrinium_database::Result<Updated> {
     let edit = Edit { json: document.to_string().into(), ..Edit::default() };
     database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0)
 }
 
-pub fn documents(database: &Arc<Database>) -> Vec<Map<String, Value>> {
+pub fn documents(database: &OpenDatabase) -> Vec<Map<String, Value>> {
     let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
     let mut changes = database.changes(query, &SERVER).unwrap();
     let mut documents = Vec::new();
