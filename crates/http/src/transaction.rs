@@ -10,10 +10,10 @@
 //! Its sender may do in each database what they may do by PUT there, and sees of its documents what they may read.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_catalog::Databases;
 use scrinium_database::{
     Condition, ConditionKind, Edit, EditMode, FolderChange, Level, TransactionRefusal, TransactionUpdate,
     update_together,
@@ -23,14 +23,14 @@ use scrinium_mango::Selector;
 use scrinium_views::selector_filter;
 use serde_json::{Value, json as value};
 
-use crate::access;
 use crate::authority::Identity;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
+use crate::state::HttpState;
 use crate::users::USERS_DATABASE;
-use crate::write;
+use crate::{access, audit_record, write};
 
 /// A document may be nested as deep as by itself, within an object, an array and an object.
 const NESTING_MAX: usize = json::NESTING_MAX + 3;
@@ -44,8 +44,9 @@ pub(crate) async fn store(context: &Context, body: &mut RequestBody) -> Result<R
     let json = body.collect().await?;
     body.cover_values(&json)?;
     let submitting = Submitting {
-        databases: context.state.databases.clone(),
+        state: context.state.clone(),
         identity: context.identity.clone(),
+        address: context.client.address,
         people: context.state.authenticator.users_database().map(str::to_owned),
         made: context.state.uuids.next(),
     };
@@ -204,8 +205,10 @@ struct Submitted {
 
 /// What a transaction is submitted with. Blocks.
 struct Submitting {
-    databases: Databases,
+    state: HttpState,
     identity: Identity,
+    /// Where the request comes from.
+    address: IpAddr,
     /// The database that is `_users` too.
     people: Option<String>,
     made: String,
@@ -279,7 +282,11 @@ impl Parts<'_> {
         let number = match self.places.get(name) {
             Some(number) => *number,
             None => {
-                let session = access::open(&self.of.databases, name, &self.of.identity, Level::Depositor)?;
+                let Submitting { state, identity, address, .. } = self.of;
+                let session = access::open(&state.databases, name, identity, Level::Depositor)?;
+                if identity.is_administrator() {
+                    audit_record::by_office(state, &session, identity, *address);
+                }
                 self.parts.push(Part {
                     name: name.to_owned(),
                     session,
