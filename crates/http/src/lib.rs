@@ -69,6 +69,7 @@ mod provider_sign_in;
 mod query;
 mod range;
 mod related;
+mod replication;
 mod response;
 mod revision_parts;
 mod route_table;

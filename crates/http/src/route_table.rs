@@ -11,7 +11,7 @@ use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
     database_updates, databases, design, document, find, folder, handler, indexes, openapi, provider_sign_in,
-    server_pages, session, settings, transaction, unread, web_pages, write,
+    replication, server_pages, session, settings, transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -374,9 +374,35 @@ static ROUTES: &[Route] = &[
     },
     Route {
         path: "/_replicate",
-        methods: &[act("POST", Operation::Other, PERSON, NOTHING, NONE, |_, _| {
-            Box::pin(ready(server_pages::replicate()))
+        methods: &[act("POST", Operation::Other, PERSON, LIST, NONE, |c, b| {
+            Box::pin(replication::replicate(c, b))
         })],
+    },
+    Route {
+        path: "/_scheduler/jobs",
+        methods: &[get(Operation::Other, ADMINISTRATOR, &["skip", "limit"], |c, _| {
+            Box::pin(ready(replication::jobs(c)))
+        })],
+    },
+    Route {
+        path: "/_scheduler/jobs/{job}",
+        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(ready(replication::job(c))))],
+    },
+    Route {
+        path: "/_scheduler/docs",
+        methods: &[get(Operation::Other, ADMINISTRATOR, &["skip", "limit", "states"], |c, _| {
+            Box::pin(ready(replication::documents(c)))
+        })],
+    },
+    Route {
+        path: "/_scheduler/docs/{replicator}",
+        methods: &[get(Operation::Other, ADMINISTRATOR, &["skip", "limit", "states"], |c, _| {
+            Box::pin(ready(replication::documents_of(c)))
+        })],
+    },
+    Route {
+        path: "/_scheduler/docs/{replicator}/{order}",
+        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(replication::document(c)))],
     },
     Route {
         path: "/_utils",

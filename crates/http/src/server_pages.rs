@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
+use crate::replication;
 use crate::response::{self, Body};
 
 /// The version of CouchDB whose interface this is; clients decide by it what they may ask for.
@@ -85,13 +86,6 @@ pub(crate) fn membership(context: &Context) -> Response<Body> {
     response::json_value(StatusCode::OK, &json!({"all_nodes": nodes, "cluster_nodes": nodes}))
 }
 
-/// `POST /_replicate`.
-pub(crate) fn replicate() -> Result<Response<Body>> {
-    Err(HttpError::not_implemented(
-        "This server does not start replications itself; a client or another server can replicate with it.",
-    ))
-}
-
 /// `GET /_stats` and `/_node/_local/_stats`.
 pub(crate) async fn statistics(context: &Context) -> Result<Response<Body>> {
     let administration = Arc::clone(&context.state.administration);
@@ -112,7 +106,10 @@ pub(crate) async fn prometheus(context: &Context) -> Result<Response<Body>> {
 /// `GET /_active_tasks`.
 pub(crate) async fn active_tasks(context: &Context) -> Result<Response<Body>> {
     let administration = Arc::clone(&context.state.administration);
-    let tasks = context.state.run(move || Ok(administration.active_tasks())).await?;
+    let mut tasks = context.state.run(move || Ok(administration.active_tasks())).await?;
+    if let Some(tasks) = tasks.as_array_mut() {
+        tasks.extend(replication::tasks(context));
+    }
     Ok(response::json_value(StatusCode::OK, &tasks))
 }
 

@@ -10,6 +10,7 @@ use scrinium_accounting::{AccountOptions, Accounts};
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_port::PortCounters;
+use scrinium_replication::Replicator;
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
@@ -93,6 +94,7 @@ pub struct Shared {
     stopping: watch::Sender<bool>,
     observer: OnceLock<Arc<dyn Observer>>,
     audit: OnceLock<Arc<dyn Audit>>,
+    replicator: OnceLock<Replicator>,
     pub(crate) openings: OfficialOpenings,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
@@ -145,6 +147,13 @@ impl HttpState {
         }
     }
 
+    /// Lets `_replicate` order replications, from now on. Only the first call counts.
+    pub fn set_replicator(&self, replicator: Replicator) {
+        if self.0.replicator.set(replicator).is_err() {
+            tracing::warn!("replications are carried out already");
+        }
+    }
+
     /// Registers the statistics of this crate and joins what requests need.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
@@ -182,6 +191,7 @@ impl HttpState {
             stopping: watch::Sender::new(false),
             observer: OnceLock::new(),
             audit: OnceLock::new(),
+            replicator: OnceLock::new(),
             openings: OfficialOpenings::default(),
             standings: watch::Sender::new(0),
         }))
@@ -207,6 +217,10 @@ impl Shared {
 
     pub(crate) fn audit(&self) -> Option<&Arc<dyn Audit>> {
         self.audit.get()
+    }
+
+    pub(crate) fn replicator(&self) -> Option<&Replicator> {
+        self.replicator.get()
     }
 
     /// Changes when somebody's standing may have.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use scrinium_http::{Administration, Audit, AuditAction, AuditEntry, ConsoleAnswer, Identity};
 use scrinium_statistics::{couchdb_stats, prometheus_text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::console::{Command, Console, ServerParts};
+use crate::console::{Command, Console, ReplicateOrder, ServerParts};
 use crate::ground::Ground;
 
 /// What administrators see of a server, and tell it.
@@ -24,6 +24,19 @@ impl Administrated {
 }
 
 impl Administrated {
+    /// Begins a replication, or ends one.
+    fn replicate(&self, order: &ReplicateOrder, by: &Identity) -> Result<ConsoleAnswer, String> {
+        let replicator = self.ground.replicator().ok_or_else(|| "the server is about to stop".to_owned())?;
+        let members = order.members();
+        let (word, id) = if order.cancel {
+            ("ended", replicator.cancel(&members, by).map_err(|error| error.to_string())?)
+        } else {
+            ("begun", replicator.order(&members, by).map_err(|error| error.to_string())?.id.clone())
+        };
+        let text = format!("The replication was {word}; show replication shows what runs.\n");
+        Ok(ConsoleAnswer { text, data: Some(json!({"id": id, "done": word})) })
+    }
+
     /// Puts on record that a key was set; `told` is what the console answered with.
     fn audit(&self, command: &Command, told: &Value, by: &Identity, from: IpAddr) {
         let Command::SetConfiguration { name, .. } = command else { return };
@@ -45,6 +58,9 @@ impl Administration for Administrated {
             tracing::debug!(command, by = by.name(), "console");
         } else {
             tracing::info!(command, by = by.name(), "console");
+        }
+        if let Ok(Command::Replicate(order)) = Command::parse(command) {
+            return self.replicate(&order, by);
         }
         let reply = self.console.execute(command).map_err(|error| error.to_string())?;
         if let Ok(command @ Command::SetConfiguration { .. }) = Command::parse(command) {

@@ -12,6 +12,7 @@ use scrinium_clock::Clock;
 use scrinium_database::Properties;
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::OutboundControls;
+use scrinium_replication::Replicator;
 use scrinium_statistics::{Registry, Snapshot, Task, Tasks};
 use scrinium_store::Store;
 use scrinium_views::OpenDatabase;
@@ -49,6 +50,7 @@ pub struct Ground {
     databases: RwLock<Option<(Store, Databases)>>,
     /// While outgoing mail is sent.
     outbound: RwLock<Option<OutboundControls>>,
+    replicator: RwLock<Option<Replicator>>,
     fixups: Fixups,
     freezes: Freezes,
     backups: BackupFigures,
@@ -141,6 +143,7 @@ impl Ground {
             ports: RwLock::default(),
             databases: RwLock::default(),
             outbound: RwLock::default(),
+            replicator: RwLock::default(),
             fixups,
             freezes,
         }
@@ -168,6 +171,16 @@ impl Ground {
     #[must_use]
     pub fn statistics(&self) -> &Registry {
         &self.statistics
+    }
+
+    /// Lets the console order replications, until the server stops.
+    pub(crate) fn set_replicator(&self, replicator: Option<Replicator>) {
+        *self.replicator.write() = replicator;
+    }
+
+    /// What carries replications out, while the server runs.
+    pub(crate) fn replicator(&self) -> Option<Replicator> {
+        self.replicator.read().clone()
     }
 
     /// Lets the console work on databases, until it learns that they are about to be closed.
@@ -289,6 +302,11 @@ impl ServerParts for Ground {
 
     fn configuration(&self) -> &RunningConfiguration {
         &self.configuration
+    }
+
+    fn replications(&self) -> Vec<Value> {
+        let Some(replicator) = self.replicator() else { return Vec::new() };
+        replicator.jobs().iter().map(|job| job.shown(replicator.node())).collect()
     }
 
     fn databases(&self) -> Option<Databases> {

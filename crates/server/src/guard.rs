@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::config::{RunningConfiguration, Settings};
 use crate::people::may_set_password;
+use crate::replication::{check_order, orders_replications};
 
 /// Keeps passwords and names of the directory, and out of a mail.box what cannot be delivered or is not its sender's.
 pub(crate) struct OwnDatabases {
@@ -31,10 +32,13 @@ struct Post {
 
 impl Guard for OwnDatabases {
     fn guards(&self, database: &str) -> bool {
-        database == DIRECTORY_DATABASE || is_mailbox(database)
+        database == DIRECTORY_DATABASE || is_mailbox(database) || orders_replications(database)
     }
 
     fn check(&self, submission: Submission<'_>) -> Result<Guarded, DatabaseError> {
+        if orders_replications(submission.database.name()) {
+            return check_order(submission);
+        }
         let directory = self.directory()?;
         if submission.database.name() == DIRECTORY_DATABASE {
             if let Some(password) = submission.document.get("password").and_then(Value::as_str) {

@@ -44,6 +44,7 @@ mod plan_command;
 mod private;
 mod program;
 mod registry;
+mod replication;
 mod reread;
 mod running;
 mod service_manager;

@@ -11,6 +11,7 @@ use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOpti
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_outbound::OutboundHandle;
 use scrinium_port::{Port, Ports};
+use scrinium_replication::Replicator;
 use scrinium_store::Purpose;
 use tokio::task::JoinHandle;
 
@@ -25,6 +26,7 @@ use crate::guard::OwnDatabases;
 use crate::log_database::LogWriter;
 use crate::mail_ports::{MailParts, listening, mail_ports};
 use crate::people::{People, PeopleParts};
+use crate::replication::replicator;
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
 use crate::{file_limits, limits, mail_out};
@@ -37,6 +39,8 @@ pub(crate) struct Running {
     upkeep: JoinHandle<()>,
     log_writer: Option<LogWriter>,
     port: JoinHandle<()>,
+    replicator: Replicator,
+    orders: JoinHandle<()>,
 }
 
 impl Running {
@@ -77,14 +81,13 @@ impl Running {
         let outgoing = mail_out::queue(ground, &settings, &storage.databases)?;
         let router = outgoing.iter().cloned().fold(router, Router::with_outgoing);
 
-        let clock = ground.clock().clone();
-        let accounts = limits::accounts(&settings, files, clock.clone());
+        let accounts = limits::accounts(&settings, files, ground.clock().clone());
         let parts = PeopleParts {
             directory: &directory,
             accounts: accounts.clone(),
             statistics,
             log: log.clone(),
-            clock,
+            clock: ground.clock().clone(),
             server_name: ground.name(),
         };
         let people = People::new(parts, &settings)?;
@@ -110,6 +113,8 @@ impl Running {
             open: state.open_connections(),
         };
         let ports = bind(ground, &settings, (&state, &parts), accounts)?;
+        let own = ports.addresses();
+        let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { ports.run(follow(state, stopping.wait()), grace).await });
@@ -117,8 +122,9 @@ impl Running {
         let outbound =
             outgoing.map(|queue| mail_out::start(ground, (queue, notices, log.clone()))).transpose()?;
         ground.set_outbound(outbound.as_ref().map(OutboundHandle::controls));
-        let upkeep = upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground));
-        Ok(Self { storage, router, outbound, upkeep: tokio::spawn(upkeep), log_writer, port })
+        let orders = replicator.follow();
+        let upkeep = tokio::spawn(upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground)));
+        Ok(Self { storage, router, outbound, upkeep, log_writer, port, replicator, orders })
     }
 
     /// Waits until the ports have given up their requests, then closes the rest.
@@ -132,6 +138,9 @@ impl Running {
             let _told = ground.tasks().cancel(task.id);
         }
         ground.set_outbound(None);
+        ground.set_replicator(None);
+        self.replicator.stop().await;
+        drop(self.orders.await);
         self.router.stop().await;
         if let Some(outbound) = self.outbound {
             outbound.stop().await;
@@ -157,7 +166,7 @@ fn http_options(ground: &Ground, settings: &Settings, accounts: &Accounts) -> Ht
     }
 }
 
-/// Binds all ports, and the socket of the file system, if there is one.
+/// Binds the ports of HTTP, then those of mail and the socket of the file system, if there is one, and says where they are.
 fn bind(
     ground: &Arc<Ground>,
     settings: &Settings,

@@ -22,6 +22,7 @@ use scrinium_http::{
     CredentialWork, CredentialsOf, Hashing, HttpOptions, HttpState, Identity, LoginRefusal, Observer,
     Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,
 };
+use scrinium_replication::{AddressRules, BackOff, Replicator, ReplicatorOptions};
 use scrinium_statistics::{Registry, prometheus_text};
 use scrinium_store::{Store, StoreOptions};
 use scrinium_worker::{WorkerOptions, WorkerPool};
@@ -44,6 +45,30 @@ pub(crate) fn roles_of(name: &str) -> Option<Vec<String>> {
         "bob" => Some(vec!["editor".to_owned()]),
         _ => None,
     }
+}
+
+/// The people of replications: the same ones.
+struct Replicating;
+
+impl scrinium_replication::People for Replicating {
+    fn present(&self, identity: &Identity) -> Option<Identity> {
+        self.named(identity.name()?)
+    }
+
+    fn named(&self, name: &str) -> Option<Identity> {
+        roles_of(name).map(|roles| Identity::new(name, roles))
+    }
+}
+
+/// Replications that are tried again soon, with servers on this machine.
+fn replicator(databases: &Databases, workers: &WorkerPool, statistics: &Registry) -> Replicator {
+    let first = Duration::from_millis(50);
+    let options = ReplicatorOptions {
+        back_off: BackOff { first, longest: Duration::from_millis(500) },
+        rules: AddressRules::new(vec!["127.0.0.0/8".parse().unwrap()], Vec::new()),
+        ..ReplicatorOptions::default()
+    };
+    Replicator::new(databases, workers, Arc::new(Replicating), (options, statistics))
 }
 
 /// People without a directory: everybody has the same password, and somebody can be removed.
@@ -329,17 +354,19 @@ impl Server {
         let databases = Databases::open(&store, options).unwrap();
         let people = Arc::new(People::default());
         let accounts = http.accounts.clone();
+        let workers = WorkerPool::new(&WorkerOptions { threads: 8, ..WorkerOptions::default() }, &statistics);
         let state = HttpState::new(Parts {
             databases: databases.clone(),
             authenticator: people.clone(),
             administration: Arc::new(Console(statistics.clone())),
-            workers: WorkerPool::new(&WorkerOptions { threads: 8, ..WorkerOptions::default() }, &statistics),
+            workers: workers.clone(),
             statistics: statistics.clone(),
             options: http,
         });
         let observed = Arc::new(Observed::default());
         state.set_observer(observed.clone());
         state.set_audit(observed.clone());
+        state.set_replicator(replicator(&databases, &workers, &statistics));
         let bound = scrinium_http::Server::bind(vec![port], state.clone()).unwrap();
         let address = bound.addresses()[0];
         let (stop, stopped) = oneshot::channel::<()>();

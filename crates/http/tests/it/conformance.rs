@@ -92,3 +92,79 @@ async fn pouchdb_replicates_both_ways() {
 async fn pouchdb_pushes_a_hundred_photographs_and_a_film() {
     run_pouchdb("photographs.js").await;
 }
+
+/// A PouchDB server on a free port of this machine, which ends with this.
+struct PouchDbServer {
+    process: std::process::Child,
+    url: String,
+    _dir: tempfile::TempDir,
+}
+
+impl PouchDbServer {
+    async fn start() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["package.json", "pouchdb_server.js"] {
+            std::fs::copy(folder("pouchdb-server").join(file), dir.path().join(file)).unwrap();
+        }
+        let install = ["install", "--no-audit", "--no-fund", "--ignore-scripts"];
+        let installed = run("npm", &install, dir.path(), &[]).await?;
+        if !installed.status.success() {
+            skip(format_args!("the packages cannot be fetched: {}", text(&installed)));
+            return None;
+        }
+        std::fs::create_dir(dir.path().join("data")).unwrap();
+        let mut process = Command::new("node")
+            .args(["pouchdb_server.js", "data"])
+            .current_dir(dir.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        let mut lines = std::io::BufReader::new(process.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut lines, &mut port).unwrap();
+        Some(Self { process, url: format!("http://127.0.0.1:{}", port.trim()), _dir: dir })
+    }
+}
+
+impl Drop for PouchDbServer {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "fetches npm packages"]
+async fn a_pouchdb_server_is_the_other_end_of_our_replications() {
+    let server = Server::start().await;
+    let Some(theirs) = PouchDbServer::start().await else { return };
+    crate::replication::fill(&server, "near").await;
+    // A name of an attachment that has to be escaped ends PouchDB's server.
+    server.ask("DELETE", "/near/attached?rev=1-dd", ()).await.expect(200);
+    let data = "eHh4".repeat(50_000);
+    let attached =
+        serde_json::json!({"_attachments": {"plain name.bin": {"content_type": "a/b", "data": data}}});
+    server.ask("PUT", "/near/attached-plainly", attached).await.expect(201);
+    let far = format!("{}/far", theirs.url);
+    let replicate =
+        async |order: serde_json::Value| server.ask("POST", "/_replicate", order).await.expect(200).json();
+    let pushed = replicate(serde_json::json!({"source": "near", "target": far, "create_target": true})).await;
+    assert_eq!(pushed["history"][0]["doc_write_failures"], 0, "{pushed}");
+    replicate(serde_json::json!({"source": far, "target": "back", "create_target": true})).await;
+    let (before, after) = (
+        crate::replication::everything(&server, "near").await,
+        crate::replication::everything(&server, "back").await,
+    );
+    assert_eq!(after.len(), before.len());
+    assert_eq!(after, before);
+    let again = replicate(serde_json::json!({"source": far, "target": "back"})).await;
+    assert_eq!(again["no_changes"], true, "{again}");
+    // And what comes there goes on to here.
+    let live = serde_json::json!({"source": far, "target": "back", "continuous": true});
+    server.ask("POST", "/_replicate", live).await.expect(202);
+    let one_more = serde_json::json!({"source": "near", "target": far});
+    server.ask("PUT", "/near/late", serde_json::json!({})).await.expect(201);
+    replicate(one_more).await;
+    crate::replication::arrives(&server, "/back/late").await;
+}

@@ -42,6 +42,7 @@ mod poisoned;
 mod ports;
 mod pull;
 mod purge;
+mod replication;
 mod routes;
 mod sessions;
 mod slow_views;

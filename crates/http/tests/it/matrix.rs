@@ -62,6 +62,11 @@ const LISTED: &[&str] = &[
     "/_openapi.json",
     "/_console",
     "/_replicate",
+    "/_scheduler/jobs",
+    "/_scheduler/jobs/{job}",
+    "/_scheduler/docs",
+    "/_scheduler/docs/{replicator}",
+    "/_scheduler/docs/{replicator}/{order}",
     "/_utils",
     "/_utils/{file...}",
     "/{db}",
@@ -119,6 +124,9 @@ fn parts_of(part: &str) -> Vec<String> {
         "{node}" => &["_local"],
         "{section}" => &["http"],
         "{key}" => &["listen"],
+        "{job}" => &["0123456789abcdef0123456789abcdef"],
+        "{replicator}" => &["_replicator", "db"],
+        "{order}" => &["hid-s"],
         "{file...}" => &["index.html", "db/hid-s"],
         "{id}" => &["k3f9"],
         "{db}" => &["db"],
@@ -192,6 +200,7 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "batch" => &["ok"],
         "w" => &["1"],
         "partitioned" => &["true", "x"],
+        "states" => &["running", "failed,completed"],
         "revs" | "revs_info" | "conflicts" | "deleted_conflicts" | "local_seq" | "latest" | "attachments"
         | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" | "basic" => {
             &["true"]
@@ -299,7 +308,14 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
             json!({"protocols": 5}),
         ],
         (_, "/_console") => vec![json!({"command": "show who"})],
-        (_, "/_replicate" | "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup") => {
+        // Into a database of their own, or into the same one.
+        (_, "/_replicate") => vec![
+            json!({"source": "db", "target": "db-copied", "create_target": true}),
+            json!({"source": "db", "target": "db-of-all", "continuous": true}),
+            json!({"source": "db", "target": "db-of-all", "selector": {"word": {"$gt": null}}}),
+            json!({"source": "http://127.0.0.1:1/db", "target": "db-of-all", "cancel": true}),
+        ],
+        (_, "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup") => {
             vec![json!({})]
         }
         (_, "/{db}/_ensure_full_commit") => vec![json!({})],

@@ -293,6 +293,19 @@ configuration! {
         compression: Boolean = "false", Restart;
     }
 
+    /// Replications that this server carries out (docs/operate/replication.md).
+    replication as ReplicationSettings {
+        /// Networks that replications may go to although they are of this machine (`127.0.0.0/8`, `::1`) or of its own wire
+        /// (`169.254.0.0/16`, `fe80::/10`): who orders a replication makes the server connect to what they name.
+        /// This server's own HTTP ports are allowed without being named.
+        allowed_networks: TextList { form: "a network (10.0.0.0/8) or an address", check: checks::network } = "",
+            File;
+        /// Replications at a time, those that wait for changes among them.
+        max_jobs: Integer { min: 1, max: 100_000 } = "5000", Restart;
+        /// Batches of documents that are under way at a time, of all replications together; each holds some MB of memory.
+        max_batches: Integer { min: 1, max: 1000 } = "16", Restart;
+    }
+
     /// What one network may hold before log-in, and one person after it, at once. Administrators of the server are bound
     /// by the limits of the whole server only.
     limits as LimitSettings {

@@ -8,8 +8,8 @@ use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::QueueOrder;
 
 use super::{
-    ConsoleError, FixupOrder, LogQuery, MoveAttachments, SetProperty, UpdateViews, attachments, compact,
-    log_database, queue, reread,
+    ConsoleError, FixupOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, UpdateViews,
+    attachments, compact, log_database, queue, replication, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -186,6 +186,18 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| RestoreOrder::parse(rest).map(Command::RestoreDatabase),
     },
     CommandLine {
+        words: &["replicate"],
+        arguments: replication::ARGUMENTS,
+        help: replication::HELP,
+        build: replication::parse,
+    },
+    CommandLine {
+        words: &["show", "replication"],
+        arguments: "",
+        help: "Replications that run: documents written and refused, conflicts, and why one fails",
+        build: |rest| rest.is_empty().then_some(Command::ShowReplication),
+    },
+    CommandLine {
         words: &["freeze"],
         arguments: "[TIME]",
         help: "Holds changes while a snapshot of the disks is taken, for 30 s or TIME (2min) at most",
@@ -241,6 +253,8 @@ pub enum Command {
     ShowAside(Option<String>),
     BackUp(BackupOrder),
     RestoreDatabase(RestoreOrder),
+    Replicate(ReplicateOrder),
+    ShowReplication,
     Freeze { limit: Duration },
     Thaw,
     Quit { task: u64 },
@@ -268,6 +282,7 @@ impl Command {
                 | Self::ShowQueue(_)
                 | Self::ShowMessage(_)
                 | Self::ShowAside(_)
+                | Self::ShowReplication
                 | Self::Help
         )
     }

@@ -14,6 +14,7 @@ mod log_database;
 mod memory;
 mod pattern;
 mod queue;
+mod replication;
 mod reread;
 mod server;
 mod settings;
@@ -40,6 +41,7 @@ pub use command::{COMMANDS, Command, CommandLine};
 pub use database::SetProperty;
 pub use fixup::FixupOrder;
 pub use log_database::LogQuery;
+pub use replication::ReplicateOrder;
 pub use server::ServerReport;
 
 /// What the console sees of the server.
@@ -54,6 +56,10 @@ pub trait ServerParts: Send + Sync {
     fn report(&self) -> ServerReport;
     /// The queue of outgoing mail, while it is worked on.
     fn outbound(&self) -> Option<OutboundControls>;
+    /// Replications that run, as `_scheduler/jobs` lists them.
+    fn replications(&self) -> Vec<Value> {
+        Vec::new()
+    }
     /// The databases, while they are open.
     fn databases(&self) -> Option<Databases>;
     /// Begins to bring views up to date, in the background; returns how many databases' views.
@@ -284,6 +290,11 @@ impl Console {
             Command::RestoreDatabase(order) => {
                 let task = parts.restore_database(order).map_err(ConsoleError::NotFound)?;
                 Ok(begun("Restore", task))
+            }
+            Command::ShowReplication => Ok(replication::show(parts.replications())),
+            // Carried out by the one who knows who asks.
+            Command::Replicate(_) => {
+                Err(ConsoleError::NotFound("replications are ordered on a server that runs".to_owned()))
             }
             Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),
             Command::Thaw => parts.thaw().map_err(ConsoleError::NotFound),

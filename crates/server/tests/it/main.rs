@@ -49,6 +49,7 @@ mod people;
 mod plan;
 mod private_files;
 mod repair_killed;
+mod replication;
 mod scarce;
 mod serve;
 mod set_config;

@@ -1,0 +1,13 @@
+//! Tests of replication.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod agree;
+mod engine;
+mod ground;
+mod jobs;
