@@ -218,6 +218,11 @@ pub enum Command {
     Unselect,
     Expunge,
     UidExpunge(SequenceSet),
+    /// Messages of a batch, and which batches, from the newest on (RFC 10022).
+    UidBatches {
+        size: u32,
+        range: Option<(u32, u32)>,
+    },
     Search {
         uid: bool,
         program: SearchProgram,

@@ -11,7 +11,7 @@ use crate::fetch::{FetchAttribute, FetchModifiers};
 use crate::frame::Part;
 use crate::list::{ListCommand, StatusItem, pattern};
 use crate::search::{SearchProgram, SortKey, returns};
-use crate::set::SequenceSet;
+use crate::set::{SequenceSet, SetNumber};
 use crate::value::{Value, parse_values};
 
 /// Messages of one APPEND.
@@ -125,6 +125,7 @@ fn any(word: &str, arguments: &mut Arguments<'_>) -> Outcome<Option<Command>> {
         "CLOSE" => Command::Close,
         "UNSELECT" => Command::Unselect,
         "EXPUNGE" => Command::Expunge,
+        "UIDBATCHES" => uid_batches(arguments)?,
         _ => return Ok(None),
     }))
 }
@@ -289,6 +290,25 @@ fn message(arguments: &mut Arguments<'_>) -> Outcome<AppendMessage> {
     }
 }
 
+fn uid_batches(arguments: &mut Arguments<'_>) -> Outcome<Command> {
+    let size = arguments.number32()?;
+    if size == 0 {
+        return Err(CommandFault::Number);
+    }
+    if arguments.is_empty() {
+        return Ok(Command::UidBatches { size, range: None });
+    }
+    match arguments.set()? {
+        SequenceSet::Ranges(ranges) => match ranges.as_slice() {
+            [(SetNumber::Number(from), SetNumber::Number(to))] => {
+                Ok(Command::UidBatches { size, range: Some((*from, *to)) })
+            }
+            _ => Err(CommandFault::Set),
+        },
+        SequenceSet::Saved => Err(CommandFault::Set),
+    }
+}
+
 fn store(uid: bool, arguments: &mut Arguments<'_>) -> Outcome<Command> {
     let set = arguments.set()?;
     let mut unchanged_since = None;
@@ -383,7 +403,7 @@ pub(crate) fn metadata(arguments: &mut Arguments<'_>) -> Outcome<Vec<(String, Op
 /// The text of a set, where a client asks for numbers that it knows.
 impl From<u32> for SequenceSet {
     fn from(number: u32) -> Self {
-        let number = crate::set::SetNumber::Number(number.max(1));
+        let number = SetNumber::Number(number.max(1));
         Self::range(number, number)
     }
 }

@@ -136,6 +136,10 @@ impl Command {
             Self::Close => word(out, "CLOSE"),
             Self::Unselect => word(out, "UNSELECT"),
             Self::Expunge => word(out, "EXPUNGE"),
+            Self::UidBatches { size, range } => {
+                all(out, "UIDBATCHES", [Value::atom(size.to_string())]);
+                out.extend(range.iter().map(|(from, to)| Value::atom(format!("{from}:{to}"))));
+            }
             _ => return false,
         }
         true

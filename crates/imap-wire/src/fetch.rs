@@ -6,6 +6,7 @@ use crate::argument::Arguments;
 use crate::command::CommandFault;
 use crate::flag::is_atom_byte;
 use crate::frame::Part;
+use crate::mailbox::NameEncoding;
 use crate::value::{Value, ValueLimits, parse_values};
 
 /// Numbers of parts in parts.
@@ -252,6 +253,14 @@ impl FetchAttribute {
             "BINARY.SIZE" if !has_text && partial.is_none() => Ok(Self::BinarySize(section.part)),
             _ => Err(CommandFault::Section),
         }
+    }
+
+    /// Reads a list of items.
+    ///
+    /// # Errors
+    /// [`CommandFault`]
+    pub fn parse_list(value: &Value) -> Result<Vec<Self>, CommandFault> {
+        Self::read_all(&mut Arguments::new(std::slice::from_ref(value), NameEncoding::Utf8))
     }
 
     /// Reads a list of items, one item, or a macro. An item that comes twice is there once.

@@ -120,6 +120,11 @@ pub enum Response {
         number: u32,
         items: Vec<FetchItem>,
     },
+    /// A message without a number (RFC 9586).
+    UidFetch {
+        uid: u32,
+        items: Vec<FetchItem>,
+    },
     /// The name of a root, and of each resource what is used and allowed.
     Quota {
         root: String,

@@ -91,6 +91,11 @@ impl Response {
                 items.iter().for_each(|item| item.write(&mut list));
                 out.extend([number(u64::from(*message)), word("FETCH"), Value::List(list)]);
             }
+            Self::UidFetch { uid, items } => {
+                let mut list = Vec::new();
+                items.iter().for_each(|item| item.write(&mut list));
+                out.extend([number(u64::from(*uid)), word("UIDFETCH"), Value::List(list)]);
+            }
             Self::Quota { root, resources } => {
                 let triples = resources
                     .iter()
@@ -151,6 +156,9 @@ fn numbered(number: u64, arguments: &mut Arguments<'_>) -> Outcome<Response> {
         ("EXPUNGE", Some(message)) => Response::Expunge(message),
         ("FETCH", Some(number)) => {
             Response::Fetch { number, items: FetchItem::read_all(&mut arguments.list()?)? }
+        }
+        ("UIDFETCH", Some(uid)) => {
+            Response::UidFetch { uid, items: FetchItem::read_all(&mut arguments.list()?)? }
         }
         (_, _) => Response::Other(Some(number), word, all(arguments)?),
     })
