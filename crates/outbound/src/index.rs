@@ -216,7 +216,7 @@ impl DiskDueIndex {
     fn put_in(&mut self, batch: &mut Batch, id: &str, new: &StoredRow) -> Result<(), StoreError> {
         if let Some(deadline_ms) = new.deadline_ms {
             let key = self.timed(b'x', deadline_ms, id);
-            self.add(batch, vec![b'x'], key);
+            self.add(batch, b"x", key);
         }
         if new.is_unsettled {
             batch.put(FAMILY, &self.key(b'u', id.as_bytes()), &[]);
@@ -234,7 +234,7 @@ impl DiskDueIndex {
         let lane_key = self.key(b'L', &hash);
         let stored: Option<StoredLane> = self.read(&lane_key)?;
         batch.put(FAMILY, &self.in_lane(&hash, &entry), &[]);
-        let first = stored.as_ref().map_or(entry.clone(), |stored| stored.first.clone().min(entry));
+        let first = stored.as_ref().map_or_else(|| entry.clone(), |stored| stored.first.clone().min(entry));
         let joined = StoredLane {
             priority: lane.sender.priority,
             sender: lane.sender.sender.to_string(),
@@ -305,7 +305,7 @@ impl DiskDueIndex {
             batch.delete(FAMILY, own);
         }
         if let Some(after) = after {
-            self.add(batch, front, lane_at(after));
+            self.add(batch, &front, lane_at(after));
         }
         if first_before != first_after {
             let sender_at = |time_ms: u64| {
@@ -317,16 +317,16 @@ impl DiskDueIndex {
             }
             if let Some(time_ms) = first_after {
                 let key = sender_at(time_ms);
-                self.add(batch, vec![b't'], key);
+                self.add(batch, b"t", key);
             }
         }
         Ok(())
     }
 
     /// Puts a key into an order whose front is remembered.
-    fn add(&mut self, batch: &mut Batch, order: Vec<u8>, key: Vec<u8>) {
+    fn add(&mut self, batch: &mut Batch, order: &[u8], key: Vec<u8>) {
         batch.put(FAMILY, &key, &[]);
-        if let Some(front) = self.fronts.get_mut(&order)
+        if let Some(front) = self.fronts.get_mut(order)
             && key < *front
         {
             *front = key;
@@ -510,7 +510,7 @@ impl DueIndex for DiskDueIndex {
         batch.put(FAMILY, &lane_key, &json(&stored));
         if until_ms > 0 {
             let pause = [&self.key(b'p', &until_ms.to_be_bytes())[..], &hash].concat();
-            self.add(&mut batch, vec![b'p'], pause);
+            self.add(&mut batch, b"p", pause);
         }
         self.move_lane(&mut batch, lane, &hash, Some(before), Some(stored.time_ms()))?;
         self.store.derived().write(batch)

@@ -82,6 +82,7 @@ struct Attempt {
 }
 
 /// What is to be done when a record is written, or cannot be.
+#[derive(Clone, Copy)]
 enum Then {
     Nothing,
     /// The attempt is made.
@@ -292,7 +293,7 @@ impl QueueManager {
                 self.scheduler.connected(attempt);
                 Ok(())
             }
-            Event::Ended { attempt, report } => self.ended(attempt, report, now_ms),
+            Event::Ended { attempt, report } => self.ended(attempt, &report, now_ms),
             Event::Lost(connection) => {
                 self.scheduler.connection_lost(connection);
                 Ok(())
@@ -391,7 +392,12 @@ impl QueueManager {
         Ok(())
     }
 
-    fn ended(&mut self, attempt: AttemptId, report: AttemptReport, now_ms: u64) -> Result<(), DatabaseError> {
+    fn ended(
+        &mut self,
+        attempt: AttemptId,
+        report: &AttemptReport,
+        now_ms: u64,
+    ) -> Result<(), DatabaseError> {
         let Some(Attempt { id, .. }) = self.attempts.get(&attempt) else { return Ok(()) };
         let id = Arc::clone(id);
         let then = Then::Finish(attempt, report.effect, report.connection);
@@ -533,7 +539,7 @@ impl QueueManager {
                     effect: Effect::Nothing,
                     connection: connection.map_or(ConnectionUse::Closed, ConnectionUse::Open),
                 };
-                if let Err(error) = self.ended(attempt, report, now_ms) {
+                if let Err(error) = self.ended(attempt, &report, now_ms) {
                     tracing::warn!(%error, "the end of an attempt is written down later");
                 }
             }
