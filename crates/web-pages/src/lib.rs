@@ -6,6 +6,7 @@
 //! who work on them compile no server.
 
 mod encoding;
+#[cfg(debug_assertions)]
 mod listing;
 
 use std::sync::LazyLock;
