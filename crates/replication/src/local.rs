@@ -8,11 +8,12 @@ use bytes::Bytes;
 use scrinium_catalog::Databases;
 use scrinium_contents::{Content, Upload};
 use scrinium_database::{
-    AttachmentReader, ChangesFilter, ChangesQuery, DatabaseError, DatabaseSession, Edit, EditMode, Identity,
-    InitialAccess, Level, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, Since, selector_filter,
+    AttachmentReader, ChangesFilter, ChangesQuery, DatabaseError, Edit, EditMode, Identity, InitialAccess,
+    Level, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, Since,
 };
 use scrinium_document::is_design;
 use scrinium_mango::Selector;
+use scrinium_views::{DatabaseSession, selector_filter};
 use scrinium_worker::WorkerPool;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
