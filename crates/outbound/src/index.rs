@@ -234,7 +234,10 @@ impl DiskDueIndex {
         let lane_key = self.key(b'L', &hash);
         let stored: Option<StoredLane> = self.read(&lane_key)?;
         batch.put(FAMILY, &self.in_lane(&hash, &entry), &[]);
-        let first = stored.as_ref().map_or_else(|| entry.clone(), |stored| stored.first.clone().min(entry));
+        let first = match &stored {
+            Some(stored) => stored.first.clone().min(entry),
+            None => entry,
+        };
         let joined = StoredLane {
             priority: lane.sender.priority,
             sender: lane.sender.sender.to_string(),
