@@ -66,7 +66,7 @@ impl Ground {
     }
 
     pub(crate) fn create(&self, name: &str) -> Arc<Database> {
-        self.databases.create(name, &InitialAccess::Everybody).unwrap()
+        Arc::clone(&self.databases.create(name, &InitialAccess::Everybody).unwrap())
     }
 
     /// A database as an end, of a person.
