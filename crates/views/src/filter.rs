@@ -63,7 +63,7 @@ impl ChangesFilter for FunctionFilter {
         for line in function.take_log() {
             tracing::debug!(database = database.name(), filter = self.name, line, "a filter function says");
         }
-        passes.map_err(|error| failed(&format!("filter `{}`, document `{}`", self.name, leaf.id()), error))
+        passes.map_err(|error| failed(&format!("filter `{}`, document `{}`", self.name, leaf.id()), &error))
     }
 }
 
@@ -123,7 +123,7 @@ impl UpdateFunction {
             Ok(UpdateAnswer::Given { json }) => Ok(json),
             Ok(UpdateAnswer::Forbidden { reason }) => Err(DatabaseError::Forbidden { reason }),
             Ok(UpdateAnswer::Unauthorized { reason }) => Err(DatabaseError::Unauthorized { reason }),
-            Err(error) => Err(failed(&format!("update function `{}`", self.name), error)),
+            Err(error) => Err(failed(&format!("update function `{}`", self.name), &error)),
         }
     }
 }
@@ -209,8 +209,8 @@ fn text_of(database: &Database, leaf: &ReadableLeaf<'_>) -> Result<JsonText> {
 }
 
 /// A function that failed, with its name and what it failed on.
-fn failed(place: &str, error: ScriptError) -> DatabaseError {
-    match script_error(&error) {
+fn failed(place: &str, error: &ScriptError) -> DatabaseError {
+    match script_error(error) {
         DatabaseError::Invalid { input, reason } => {
             DatabaseError::Invalid { input, reason: format!("{place}: {reason}") }
         }
