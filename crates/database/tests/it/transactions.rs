@@ -75,7 +75,10 @@ fn write(opened: &[Arc<Database>], writer: u64, value: u64) {
             };
             if shares {
                 let next = value_of(database, "shared") + 1;
-                documents.push(counted(database, "shared", next));
+                let mut shared = counted(database, "shared", next);
+                // Two writers' edits of one revision are never the same revision, which would be no conflict.
+                shared["by"] = json!(entry);
+                documents.push(shared);
             }
             part(database, Vec::new(), &documents)
         });
