@@ -179,7 +179,7 @@ fn build(case: &Value) -> Value {
     }
     store.admin().checkpoint().unwrap();
     let sum =
-        |bytes: &dyn Fn(&OpenDatabase) -> u64| opened.iter().map(|database| bytes(database)).sum::<u64>();
+        |bytes: &dyn Fn(&OpenDatabase) -> u64| opened.iter().map(bytes).sum::<u64>();
     json!({
         "seconds": building.as_secs_f64(), "peak_bytes": peak_bytes,
         "index_bytes": sum(&OpenDatabase::derived_bytes),

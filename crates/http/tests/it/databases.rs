@@ -159,8 +159,7 @@ async fn the_server_describes_itself() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_is_not_offered_is_not_taken_for_a_local_document() {
     let server = Server::start().await;
-    for path in ["/_node/_local", "/_node/_local/_system", "/_node/_local/_stats/couchdb", "/_scheduler/jobs"]
-    {
+    for path in ["/_node/_local", "/_node/_local/_system", "/_node/_local/_stats/couchdb"] {
         server.ask("GET", path, ()).await.expect_error(404, "not_found", "Database does not exist.");
     }
 }

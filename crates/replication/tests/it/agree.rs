@@ -30,7 +30,7 @@ impl Breaking {
         if !self.breaks.contains(&call) {
             return work.await;
         }
-        if call % 2 == 0 {
+        if call.is_multiple_of(2) {
             drop(work.await);
         }
         Err(broken())
@@ -82,7 +82,7 @@ impl End for Breaking {
         Box::pin(async move {
             let stream = self.broken(self.end.attachment(place, offset)).await?;
             // Some of them break off in the middle.
-            let breaks = self.calls.fetch_add(1, Ordering::SeqCst) % 3 == 0;
+            let breaks = self.calls.fetch_add(1, Ordering::SeqCst).is_multiple_of(3);
             Ok(Box::new(BreakingContent { stream, breaks }) as Box<dyn ContentStream>)
         })
     }

@@ -50,7 +50,7 @@ pub(super) fn selection(word: &str) -> Selection {
 /// Reads `tell router …`.
 pub(super) fn parse_order(rest: &str) -> Option<QueueOrder> {
     let (verb, rest) = rest.split_once(char::is_whitespace)?;
-    let (what, reason) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+    let (what, reason) = rest.trim().split_once(char::is_whitespace).unwrap_or_else(|| (rest.trim(), ""));
     let command = match verb.to_ascii_lowercase().as_str() {
         "hold" => QueueCommand::Hold(reason.trim().to_owned()),
         "release" if reason.is_empty() => QueueCommand::Release,
