@@ -178,8 +178,7 @@ fn build(case: &Value) -> Value {
         assert_eq!(rows.total_rows, case["documents"].as_u64());
     }
     store.admin().checkpoint().unwrap();
-    let sum =
-        |bytes: &dyn Fn(&OpenDatabase) -> u64| opened.iter().map(bytes).sum::<u64>();
+    let sum = |bytes: &dyn Fn(&OpenDatabase) -> u64| opened.iter().map(bytes).sum::<u64>();
     json!({
         "seconds": building.as_secs_f64(), "peak_bytes": peak_bytes,
         "index_bytes": sum(&OpenDatabase::derived_bytes),
