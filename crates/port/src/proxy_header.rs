@@ -114,14 +114,28 @@ fn parse_text(read: &[u8]) -> io::Result<Parsed> {
     let claim = match words.next() {
         Some("UNKNOWN") => None,
         Some(family @ ("TCP4" | "TCP6")) => {
-            let address: Option<IpAddr> = words.next().and_then(|word| word.parse().ok());
-            let fits = address.filter(|address| address.is_ipv4() == (family == "TCP4"));
-            let address = fits.ok_or_else(|| broken("the PROXY header names no address"))?;
-            Some(Claim { address: address.to_canonical(), secure: None })
+            let mut address = || {
+                let address: Option<IpAddr> = words.next().and_then(|word| word.parse().ok());
+                let fits = address.filter(|address| address.is_ipv4() == (family == "TCP4"));
+                fits.ok_or_else(|| broken("the PROXY header names no address"))
+            };
+            let (source, _destination) = (address()?, address()?);
+            if !words.next().is_some_and(is_port)
+                || !words.next().is_some_and(is_port)
+                || words.next().is_some()
+            {
+                return Err(broken("the PROXY header does not end with two ports"));
+            }
+            Some(Claim { address: source.to_canonical(), secure: None })
         }
         _ => return Err(broken("the PROXY header names no protocol")),
     };
     Ok(Parsed::Whole { length: end + 2, claim })
+}
+
+/// Digits alone, which a number of Rust's need not be.
+fn is_port(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit()) && word.parse::<u16>().is_ok()
 }
 
 fn parse_binary(read: &[u8]) -> io::Result<Parsed> {
@@ -283,6 +297,11 @@ mod tests {
         for wrong in [
             b"PROXY TCP4 2001:db8::9 ::1 1 2\r\n".to_vec(),
             b"PROXY TCP9 1.2.3.4 1.2.3.4 1 2\r\n".to_vec(),
+            b"PROXY TCP4 192.0.2.1 ::2 1 25\r\n".to_vec(),
+            b"PROXY TCP4 192.0.2.1 192.0.2.2 +1 25\r\n".to_vec(),
+            b"PROXY TCP4 192.0.2.1 192.0.2.2 1\r\n".to_vec(),
+            b"PROXY TCP4 192.0.2.1 192.0.2.2 1 25 9\r\n".to_vec(),
+            b"PROXY TCP4 192.0.2.1 192.0.2.2 65536 25\r\n".to_vec(),
             long,
             header(0x31, 0x11, &[0; 12]),
             header(0x21, 0x11, &addresses),

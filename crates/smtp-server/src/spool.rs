@@ -31,7 +31,7 @@ impl SpoolBudget {
     /// A text of which nothing arrived yet. It counts for `account`, if there is one, as well.
     pub(crate) fn begin(&self, account: Option<&Account>) -> Spool {
         Spool {
-            budget: self.clone(),
+            message_bytes: self.message_bytes,
             memory: Room::of(&self.memory, account, Resource::Bytes),
             file: Room::of(&self.files, account, Resource::FileBytes),
             writer: SourceWriter::in_memory(),
@@ -88,7 +88,8 @@ impl Room {
 
 /// The text of one message.
 pub(crate) struct Spool {
-    budget: SpoolBudget,
+    /// A longer text goes into the file.
+    message_bytes: usize,
     memory: Room,
     file: Room,
     writer: SourceWriter,
@@ -98,7 +99,7 @@ impl Spool {
     /// Keeps `piece` if there is memory for it. A text that is in a file is not in memory again.
     pub(crate) fn keep(&mut self, piece: &[u8]) -> bool {
         let length = self.writer.len() + piece.len() as u64;
-        let fits = !self.writer.is_in_file() && length <= self.budget.message_bytes as u64;
+        let fits = !self.writer.is_in_file() && length <= self.message_bytes as u64;
         fits && self.memory.grow_to(length) && self.writer.push(piece).is_ok()
     }
 

@@ -31,6 +31,11 @@ const BUFFER_BYTES: usize = 16 << 10;
 /// The one encoding that is asked for (RFC 9110, section 8.4.1.3).
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
+/// A request that a busy server refused is sent again so often where its caller has time, first after [`BUSY_WAIT`], then
+/// after twice as long each time: half a minute in all.
+const BUSY_RETRIES: u32 = 5;
+const BUSY_WAIT: Duration = Duration::from_secs(1);
+
 /// How much of an answer is kept in an error's text.
 const KEPT_CHARACTERS: usize = 300;
 
@@ -129,12 +134,13 @@ pub(super) struct Connection {
     authorization: Option<HeaderValue>,
     time_out: Duration,
     compressed: bool,
+    busy_retries: u32,
     open: Option<(SendRequest<Full<Bytes>>, Task)>,
 }
 
 impl Connection {
     pub(super) fn new(address: Arc<Address>, authorization: Option<HeaderValue>, time_out: Duration) -> Self {
-        Self { address, authorization, time_out, compressed: false, open: None }
+        Self { address, authorization, time_out, compressed: false, busy_retries: 0, open: None }
     }
 
     /// From now on asks for compressed answers, and takes them.
@@ -146,6 +152,12 @@ impl Connection {
     /// From now on waits at least so long for an answer.
     pub(super) fn wait_at_least(&mut self, time_out: Duration) {
         self.time_out = self.time_out.max(time_out);
+    }
+
+    /// From now on asks again what the server is too busy for (429, RFC 6585 §4; 503, RFC 9110 §15.6.4). It has done nothing
+    /// of that. Only where nothing is measured.
+    pub(super) fn ask_again_when_busy(&mut self) {
+        self.busy_retries = BUSY_RETRIES;
     }
 
     pub(super) fn close(&mut self) {
@@ -166,6 +178,26 @@ impl Connection {
 
     /// The same with headers of the caller's.
     pub(super) async fn exchange_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Option<Bytes>,
+    ) -> Result<Answer, Failure> {
+        let mut retries = 0;
+        loop {
+            let answer = self.exchange_once(method.clone(), path, headers, body.clone()).await?;
+            let is_busy =
+                matches!(answer.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+            if !is_busy || retries == self.busy_retries {
+                return Ok(answer);
+            }
+            tokio::time::sleep(BUSY_WAIT * 2_u32.pow(retries)).await;
+            retries += 1;
+        }
+    }
+
+    async fn exchange_once(
         &mut self,
         method: Method,
         path: &str,

@@ -23,13 +23,6 @@ pub enum FailureKind {
     WrongAnswer,
 }
 
-impl FailureKind {
-    /// Whether the same request may be answered a moment later (HTTP 429 and 503).
-    pub(crate) fn is_busy(self) -> bool {
-        matches!(self, Self::Status(429 | 503))
-    }
-}
-
 impl fmt::Display for FailureKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -214,6 +214,13 @@ impl HttpDriver {
         self.connection(self.options.administrator())
     }
 
+    /// The administrator, who has time: for what is not measured.
+    pub(super) fn preparer(&self) -> Connection {
+        let mut connection = self.administrator();
+        connection.ask_again_when_busy();
+        connection
+    }
+
     pub(super) async fn make_database(connection: &mut Connection, database: &str) -> Result<bool, Failure> {
         let path = format!("/{}", part(database));
         let answer = connection.exchange(Method::PUT, &path, None).await?;
@@ -331,7 +338,7 @@ impl Driver for HttpDriver {
     }
 
     async fn prepare_server(&self) -> Result<(), Failure> {
-        let mut connection = self.administrator();
+        let mut connection = self.preparer();
         if self.options.login == Login::Users {
             Self::make_database(&mut connection, &self.options.directory).await?;
         }
@@ -344,7 +351,7 @@ impl Driver for HttpDriver {
         senders: &[String],
         filling: Filling,
     ) -> Result<Prepared, Failure> {
-        let mut connection = self.administrator();
+        let mut connection = self.preparer();
         self.register(&mut connection, person).await?;
         let database = &person.mail_database;
         let created = Self::make_database(&mut connection, database).await?;
@@ -356,6 +363,7 @@ impl Driver for HttpDriver {
 
         // As the user, so that a login that fails is found before the run.
         let mut session = self.session(person);
+        session.connection.ask_again_when_busy();
         // The design document is counted too.
         let present = session.open_database(database).await?.documents.saturating_sub(1);
         let missing = filling.documents.saturating_sub(present);

@@ -30,7 +30,7 @@ pub fn database_named(name: &str, person: &Person) -> String {
 impl HttpDriver {
     /// Makes what all users share.
     pub(super) async fn make_surroundings(&self, needs: &Needs, people: &[Person]) -> Result<(), Failure> {
-        let mut connection = self.administrator();
+        let mut connection = self.preparer();
         if needs.address_book {
             self.make_shared(&mut connection, ADDRESS_BOOK, &[]).await?;
             fill_address_book(&mut connection, people).await?;
@@ -55,7 +55,7 @@ impl HttpDriver {
     /// Makes the views and folders of one user's mail database that the script needs.
     pub(super) async fn make_mail_surroundings(&self, needs: &Needs, person: &Person) -> Result<(), Failure> {
         let views = views_for(needs, person);
-        let mut connection = self.administrator();
+        let mut connection = self.preparer();
         self.make_own_views(&mut connection, &person.mail_database, &views).await?;
         if needs.folders.is_empty() || !self.has_folders(&mut connection, &person.mail_database).await? {
             return Ok(());
