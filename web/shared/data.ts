@@ -12,7 +12,7 @@ export class Resource<T> {
   readonly loading = signal(false);
   private round = 0;
 
-  constructor(private fetcher: () => Promise<T>) {}
+  constructor(public fetcher: () => Promise<T>) {}
 
   /** Fetches; what was there stays until the answer comes, and longer if it fails. */
   reload = async (): Promise<void> => {
@@ -31,11 +31,15 @@ export class Resource<T> {
   };
 }
 
-/** A resource of a component; `every` says in how many milliseconds it is fetched again while the page is seen and not paused. */
-export function useResource<T>(key: string, fetcher: () => Promise<T>, every?: number): Resource<T> {
+/**
+ * A resource of a component. Another `key` is another thing: what was there goes. Another `version` of it is fetched while what
+ * was there stays, and so it is after each `every` milliseconds while the page is seen and not paused.
+ */
+export function useResource<T>(key: string, fetcher: () => Promise<T>, every?: number, version: string | number = ""): Resource<T> {
   const resource = useMemo(() => new Resource(fetcher), [key]);
+  resource.fetcher = fetcher;
+  useEffect(() => void resource.reload(), [resource, version]);
   useEffect(() => {
-    void resource.reload();
     if (!every) return;
     const timer = setInterval(() => {
       if (!document.hidden && !paused.value && !resource.loading.value) void resource.reload();

@@ -18,8 +18,10 @@ type Props<T> = {
   label: string;
   columns: Column<T>[];
   count: number;
-  /** Another one shows other rows. */
+  /** Another one is another list: it is shown from its beginning. */
   source: string;
+  /** Another one is the same list with other rows: they take the places of those that are shown; place and focus stay. */
+  version?: unknown;
   fetchPage: (start: number, limit: number) => Promise<T[]>;
   open?: (row: T, position: number) => void;
   /** Keys on a row, besides those that move. */
@@ -34,16 +36,20 @@ type Props<T> = {
 const ROW_HEIGHT = 36;
 
 export function Grid<T>(props: Props<T>) {
-  const { label, columns, count, source, fetchPage, open, pageSize = 100 } = props;
+  const { label, columns, count, source, version, fetchPage, open, pageSize = 100 } = props;
   const body = useRef<HTMLDivElement>(null);
   const pages = useMemo(() => new Pages<T>(pageSize), [source]);
-  const asked = useMemo(() => new Set<number>(), [source]);
+  const asked = useMemo(() => new Set<number>(), [source, version]);
   const [, redraw] = useState(0);
   const [error, setError] = useState<unknown>();
   const [scrolled, setScrolled] = useState(0);
   const [seen, setSeen] = useState(600);
   const [active, setActive] = useState(0);
   const wantsFocus = useRef(false);
+  /** A row that was opened before it had come. */
+  const wantsOpen = useRef<number | undefined>(undefined);
+  const newest = useRef(version);
+  newest.current = version;
   const shown = windowOf(count, ROW_HEIGHT, scrolled, seen);
 
   useLayoutEffect(() => {
@@ -56,9 +62,16 @@ export function Grid<T>(props: Props<T>) {
 
   useEffect(() => {
     setError(undefined);
+    wantsOpen.current = undefined;
     setActive(props.position ?? 0);
     show(props.position ?? 0, true);
   }, [source, props.position]);
+
+  useEffect(() => {
+    pages.expire();
+    setActive((row) => Math.max(0, Math.min(count - 1, row)));
+    redraw((round) => round + 1);
+  }, [version]);
 
   useEffect(() => {
     let cancelled = false;
@@ -68,7 +81,9 @@ export function Grid<T>(props: Props<T>) {
         if (pages.has(page) || asked.has(page)) continue;
         asked.add(page);
         fetchPage(page * pageSize, pageSize)
-          .then((rows) => pages.put(page, rows))
+          .then((rows) => {
+            if (newest.current === version) pages.put(page, rows);
+          })
           .catch((reason) => !cancelled && setError(reason))
           .finally(() => {
             asked.delete(page);
@@ -80,12 +95,20 @@ export function Grid<T>(props: Props<T>) {
       cancelled = true;
       clearTimeout(timer);
     };
-  }, [shown.first, shown.last, source, error]);
+  }, [shown.first, shown.last, source, version, error]);
 
   useEffect(() => {
     if (!wantsFocus.current) return;
     wantsFocus.current = false;
     body.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
+  });
+
+  useEffect(() => {
+    const position = wantsOpen.current;
+    const row = position === undefined ? undefined : pages.row(position);
+    if (position === undefined || row === undefined) return;
+    wantsOpen.current = undefined;
+    if (position === active && body.current?.contains(document.activeElement)) open?.(row, position);
   });
 
   function show(row: number, atTop = false) {
@@ -115,6 +138,7 @@ export function Grid<T>(props: Props<T>) {
     if ((event.target as HTMLElement).matches("button, a, input")) return;
     if (event.key in moves) move(moves[event.key]!);
     else if (event.key === "Enter" && row !== undefined) open?.(row, active);
+    else if (event.key === "Enter" && open) wantsOpen.current = active;
     else if (row === undefined || !props.onKey?.(event.key, row)) return;
     event.preventDefault();
   }
@@ -138,6 +162,7 @@ export function Grid<T>(props: Props<T>) {
         onClick={() => {
           setActive(position);
           if (row !== undefined) open?.(row, position);
+          else if (open) wantsOpen.current = position;
         }}
       >
         {columns.map((column, index) => (

@@ -35,6 +35,7 @@ export function scrollFor(row: number, count: number, rowHeight: number, scrolle
 /** Pages of a list by their number, of which those that were not used for longest go. */
 export class Pages<T> {
   private pages = new Map<number, T[]>();
+  private expired = new Set<number>();
 
   constructor(readonly size: number, private most = 40) {}
 
@@ -44,21 +45,24 @@ export class Pages<T> {
 
   has(page: number): boolean {
     const found = this.pages.get(page);
-    if (!found) return false;
+    if (!found || this.expired.has(page)) return false;
     this.pages.delete(page);
     this.pages.set(page, found);
     return true;
   }
 
   put(page: number, rows: T[]): void {
+    this.expired.delete(page);
     this.pages.set(page, rows);
     for (const oldest of this.pages.keys()) {
       if (this.pages.size <= this.most) break;
       this.pages.delete(oldest);
+      this.expired.delete(oldest);
     }
   }
 
-  clear(): void {
-    this.pages.clear();
+  /** All are to be fetched again; until then they are shown as they were. */
+  expire(): void {
+    for (const page of this.pages.keys()) this.expired.add(page);
   }
 }

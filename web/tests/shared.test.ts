@@ -43,6 +43,17 @@ test("pages that were not used for longest go", () => {
   assert.equal(pages.row(30), 30);
 });
 
+test("pages that are to be fetched again are shown as they were until then", () => {
+  const pages = new Pages<string>(10);
+  pages.put(0, ["before"]);
+  pages.expire();
+  assert.equal(pages.row(0), "before");
+  assert.ok(!pages.has(0));
+  pages.put(0, ["after"]);
+  assert.equal(pages.row(0), "after");
+  assert.ok(pages.has(0));
+});
+
 test("a place is read back from its address, whatever its names are", () => {
   const names = ["a/b", "%", "a b", "ä", "?x=1#y", "<script>", "_design/x", "\u202e"];
   for (const name of names) {

@@ -27,7 +27,7 @@ export function Part({ name }: PartProps) {
       <p class="quiet">{t("newest")}</p>
       <div class="fills grid-holder">
         <Loaded of={changes}>{({ results }) => results.length === 0 ? <Empty title={t("noChanges")} /> : (
-          <Grid label={t("changes")} columns={COLUMNS} count={results.length} source={`${name} ${results[0]?.seq}`} fetchPage={async (start, limit) => results.slice(start, start + limit)}
+          <Grid label={t("changes")} columns={COLUMNS} count={results.length} source={name} version={results[0]?.seq} fetchPage={async (start, limit) => results.slice(start, start + limit)}
             rowClass={({ deleted }) => (deleted ? "gone" : "")} open={({ id }) => go(["databases", name, "documents", id])} />
         )}</Loaded>
       </div>

@@ -40,7 +40,7 @@ export function Page() {
       <div class={`fills split ${key ? "has-detail" : "single"}`}>
         <Loaded of={settings}>{(all) => {
           const found = all.filter((setting) => (!changed || setting.source !== "default") && `${setting.key} ${shown(setting.value)}`.toLowerCase().includes(filter.toLowerCase()));
-          return <Grid label={t("configuration")} columns={COLUMNS} count={found.length} source={JSON.stringify(found)} pageSize={1000} fetchPage={async (start, limit) => found.slice(start, start + limit)}
+          return <Grid label={t("configuration")} columns={COLUMNS} count={found.length} source={`${filter} ${changed}`} version={JSON.stringify(found)} pageSize={1000} fetchPage={async (start, limit) => found.slice(start, start + limit)}
             open={(setting) => change({ key: setting.key })} />;
         }}</Loaded>
         {key && <Detail key={key} name={key} changed={() => void settings.reload()} />}

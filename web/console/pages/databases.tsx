@@ -66,7 +66,7 @@ function List() {
             </div>
             {shown.length === 0
               ? <Empty title={t("noDatabases")}><p>{t("noDatabasesHint", { address: addressOf("") })}</p></Empty>
-              : <div class="fills grid-holder"><Grid label={t("databases")} columns={COLUMNS} count={shown.length} source={shown.join("\n")} fetchPage={fetchPage} open={({ key }) => go(["databases", key])} /></div>}
+              : <div class="fills grid-holder"><Grid label={t("databases")} columns={COLUMNS} count={shown.length} source={filter} version={shown.join("\n")} fetchPage={fetchPage} open={({ key }) => go(["databases", key])} /></div>}
           </>
         );
       }}</Loaded>

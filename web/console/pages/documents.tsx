@@ -23,10 +23,10 @@ export function Part({ name, info, reload }: PartProps) {
   const path = `${pathOf(name)}/_all_docs`;
   const range = prefix ? { startkey: JSON.stringify(prefix), endkey: JSON.stringify(`${prefix}\ufff0`) } : {};
   // A part of the list is not counted by the server: a page of it at most is shown.
-  const found = useResource(`${name} ${prefix} ${round} ${info?.update_seq ?? ""}`, async () => {
+  const found = useResource(`${name} ${prefix}`, async () => {
     const page = await ask<Page>("GET", path, prefix ? { ...range, limit: 1000 } : { limit: 0 });
     return { count: prefix ? page.rows.length : (page.total_rows ?? 0), rows: page.rows };
-  });
+  }, undefined, `${round} ${info?.update_seq ?? ""}`);
   const withContents = Boolean(contents);
   const fetchPage = async (start: number, limit: number) => {
     const total = found.data.value?.count ?? 0;
@@ -59,7 +59,7 @@ export function Part({ name, info, reload }: PartProps) {
       <div class={`fills split ${id !== undefined ? "has-detail" : "single"}`}>
         <Loaded of={found}>{({ count }) => count === 0
           ? <Empty title={t("noDocuments")}><p>{t("noDocumentsHint", { name })}</p></Empty>
-          : <Grid label={t("documents")} columns={columns} count={count} source={`${name} ${prefix} ${withContents} ${round} ${count}`} pageSize={withContents ? PAGE_WITH_CONTENTS : 200}
+          : <Grid label={t("documents")} columns={columns} count={count} source={`${name} ${prefix} ${withContents}`} version={found.data.value} pageSize={withContents ? PAGE_WITH_CONTENTS : 200}
               position={row ? Number(row) - 1 : undefined} fetchPage={fetchPage} open={(found) => go(["databases", name, "documents", found.id], place.value.parameters)} />}</Loaded>
         {id !== undefined && <DocumentPane key={id} database={name} id={id} changed={changed} close={() => go(["databases", name, "documents"], place.value.parameters)} />}
       </div>

@@ -55,14 +55,14 @@ export function Part({ name }: PartProps) {
 
 function Rows({ database, folder }: { database: string; folder: Folder }) {
   const path = `${pathOf(database)}/_folder/${pathOf(folder.name)}`;
-  const page = useResource(`${path} ${folder.total} ${folder.next_uid}`, () => ask<{ total_rows: number | null; rows: Row[] }>("GET", path, { limit: 0 }));
+  const page = useResource(path, () => ask<{ total_rows: number | null; rows: Row[] }>("GET", path, { limit: 0 }), undefined, `${folder.total} ${folder.next_uid}`);
   const columns: Column<Row>[] = folder.columns.map(({ title }) => ({
     title,
     show: (row) => <span dir="auto">{typeof row.value[title] === "string" ? row.value[title] as string : JSON.stringify(row.value[title] ?? "")}</span>,
   }));
   return (
     <Loaded of={page}>{({ total_rows }) => (total_rows ?? folder.total ?? 0) === 0 ? <Empty title={t("emptyFolder")} /> : (
-      <Grid label={folder.name} columns={columns} count={total_rows ?? folder.total ?? 0} source={`${path} ${total_rows} ${folder.next_uid}`} pageSize={200}
+      <Grid label={folder.name} columns={columns} count={total_rows ?? folder.total ?? 0} source={path} version={page.data.value} pageSize={200}
         fetchPage={async (start, limit) => (await ask<{ rows: Row[] }>("GET", path, { start, limit })).rows}
         rowClass={(row) => (row.unread ? "unread" : "")} open={(row) => go(["databases", database, "documents", row.id])} />
     )}</Loaded>

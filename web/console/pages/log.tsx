@@ -52,7 +52,7 @@ export function Page() {
           const shown = all.filter((line) => hasLevel(line, level) && JSON.stringify(line).toLowerCase().includes(find.toLowerCase()));
           if (shown.length === 0) return <Empty title={t("noLines")}><p>{t("noLinesHint")}</p></Empty>;
           return (
-            <Grid label={t(kind as "events")} columns={columnsOf(kind)} count={shown.length} source={`${kind} ${span} ${level} ${find} ${shown[0]!._id} ${shown.length}`}
+            <Grid label={t(kind as "events")} columns={columnsOf(kind)} count={shown.length} source={`${kind} ${span} ${level} ${find}`} version={`${shown[0]!._id} ${shown.length}`}
               fetchPage={async (start, limit) => shown.slice(start, start + limit)} open={setChosen} />
           );
         }}</Loaded>

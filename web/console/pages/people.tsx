@@ -46,7 +46,7 @@ export function Page() {
         <Loaded of={people}>{(everybody) => {
           const shown = everybody.filter((entry) => entry["Form"] === form && JSON.stringify(entry).toLowerCase().includes(filter.toLowerCase()));
           if (shown.length === 0) return <Empty title={t("noPeople")}><p>{t("noPeopleHint")}</p></Empty>;
-          return <Grid label={kind === "groups" ? t("groups") : t("persons")} columns={kind === "groups" ? GROUPS : PEOPLE} count={shown.length} source={`${kind} ${filter} ${shown.map(({ _rev }) => _rev).join()}`} pageSize={500}
+          return <Grid label={kind === "groups" ? t("groups") : t("persons")} columns={kind === "groups" ? GROUPS : PEOPLE} count={shown.length} source={`${kind} ${filter}`} version={shown.map(({ _rev }) => _rev).join()} pageSize={500}
             fetchPage={async (start, limit) => shown.slice(start, start + limit)} open={setChosen} />;
         }}</Loaded>
         {chosen && <Detail key={chosen._id} entry={chosen} close={() => setChosen(undefined)} />}

@@ -47,7 +47,7 @@ export function Page() {
       <div class="fills grid-holder">
         <Loaded of={statistics}>{(all) => {
           const shown = all.filter((found) => found.name.toLowerCase().includes(filter.toLowerCase()));
-          return <Grid label={t("statistics")} columns={COLUMNS} count={shown.length} source={`${filter} ${shown.length} ${shown.map(({ value }) => value).join()}`} pageSize={1000} fetchPage={async (start, limit) => shown.slice(start, start + limit)}
+          return <Grid label={t("statistics")} columns={COLUMNS} count={shown.length} source={filter} version={shown.map(({ name, value }) => `${name} ${value}`).join()} pageSize={1000} fetchPage={async (start, limit) => shown.slice(start, start + limit)}
             position={Math.max(0, shown.findIndex((found) => found.name === name))} open={(found) => change({ name: found.name })} />;
         }}</Loaded>
       </div>

@@ -99,11 +99,11 @@ function Entries({ database, design, view, definition, language }: { database: s
   };
   const isCounted = mode.id === "rows";
   const categories = mode.id === "categories" ? { level: 0, expand: open.length ? open : undefined } : {};
-  const source = `${path} ${mode.id} ${from} ${to} ${descending} ${JSON.stringify(open)}`;
+  const source = `${path} ${mode.id} ${from} ${to} ${descending}`;
   const found = useResource(source, async () => {
     const page = await ask<Page>("GET", path, { ...mode.parameters, ...categories, ...range, limit: isCounted && !from && !to ? 0 : ROWS_MAX });
     return { count: isCounted && !from && !to ? (page.total_rows ?? page.rows.length) : page.rows.length, rows: page.rows, total: page.total_rows };
-  });
+  }, undefined, JSON.stringify(open));
   const fetchPage = async (first: number, limit: number) => {
     const { rows } = found.data.value ?? { rows: [] };
     if (!isCounted || from || to) return rows.slice(first, first + limit);
@@ -134,7 +134,7 @@ function Entries({ database, design, view, definition, language }: { database: s
       </div>
       <div class="fills grid-holder">
         <Loaded of={found}>{({ count }) => count === 0 ? <Empty title={t("emptyView")} /> : (
-          <Grid label={`${design} / ${view}`} columns={columns} count={count} source={`${source} ${count}`} fetchPage={fetchPage} pageSize={200} position={row ? Number(row) - 1 : undefined}
+          <Grid label={`${design} / ${view}`} columns={columns} count={count} source={source} version={found.data.value} fetchPage={fetchPage} pageSize={200} position={row ? Number(row) - 1 : undefined}
             open={openRow} rowClass={(row) => (row.category ? "category" : "")}
             onKey={(key, row) => {
               const unfolds = row.category && ((key === "ArrowRight" && !row.expanded) || (key === "ArrowLeft" && row.expanded));
