@@ -91,7 +91,7 @@ fn programs_that_send_mail_hand_it_in_at_every_port() {
         let subject = format!("row {number}");
         match send(&world, &subject) {
             Ok(count) => expected.push((name, subject, count)),
-            Err(reason) => scrinium_fault::skip(&format!("{name}: {reason}")),
+            Err(reason) => scrinium_fault::skip(format!("{name}: {reason}")),
         }
     }
     let sum = expected.iter().map(|(_, _, count)| count).sum();

@@ -101,8 +101,7 @@ fn a_user_is_a_person_who_logs_in_and_changes_their_password_alone() {
     ask_as(&server, carol, "GET", path, &Value::Null).expect(200);
 
     // An administrator takes a role away, and the person.
-    let now = client.get(path).unwrap().expect(200).value();
-    let mut fewer = now.clone();
+    let mut fewer = client.get(path).unwrap().expect(200).value();
     fewer["roles"] = json!([]);
     put(&mut client, &fewer).expect(201);
     let session = ask_as(&server, carol, "GET", "/_session", &Value::Null).expect(200).value();
