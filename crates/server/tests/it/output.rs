@@ -67,6 +67,7 @@ const COMMANDS: &[(&str, Data)] = &[
     ("log verify", Words(&[])),
     ("mail", HelpAlone("tested where mail is imported")),
     ("mail reread", HelpAlone("tested where mail is imported")),
+    ("mail trace", HelpAlone("it writes what `console` writes, by the same function")),
     ("manual-pages", HelpAlone("it writes files")),
     ("person", HelpAlone("tested where people are")),
     ("person add", HelpAlone("tested where people are")),
