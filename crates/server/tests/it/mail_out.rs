@@ -108,6 +108,14 @@ fn add_person(client: &mut Client, name: &str, domain: &str) {
     client.json("PUT", &format!("/directory/person:{name}"), &person).unwrap().expect(201);
 }
 
+/// A client of somebody who has logged in: what they post is theirs, and they hear what becomes of it.
+fn log_in(server: &Server, name: &str) -> Client {
+    let log_in = json!({"name": name, "password": "a long password"});
+    let answer = server.client().json("POST", "/_session", &log_in).unwrap().expect(200);
+    let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
+    server.client_with(cookie)
+}
+
 fn memos_of(client: &mut Client, name: &str) -> Vec<Value> {
     let answer = client.get(&format!("/mail%2F{name}/_all_docs?include_docs=true")).unwrap();
     if answer.status == 404 {
@@ -141,13 +149,13 @@ fn what_leaves_a_server_that_is_killed_arrives_and_failures_are_told_once() {
     add_person(&mut server.client(), "ada", "acme.example");
     let (mut wanted, mut refused, mut killed) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..kills.count {
-        let mut client = server.client();
+        let mut ada = log_in(&server, "ada");
         for number in 0..MESSAGES_A_ROUND {
             let is_refused = number % 5 == 0;
             let to =
                 format!("{}-{round}-{number}@d{}.example", if is_refused { "no" } else { "ok" }, number % 3);
             let memo = json!({"Form": "Memo", "From": "ada", "SendTo": [to], "Subject": to, "Body": "x"});
-            client.json("POST", "/mail.box", &memo).unwrap().expect(201);
+            ada.json("POST", "/mail.box", &memo).unwrap().expect(201);
             if is_refused { refused.push(to) } else { wanted.push(to) }
         }
         std::thread::sleep(Duration::from_millis(random.random_range(0..400)));
@@ -197,7 +205,8 @@ fn two_servers_exchange_mail_and_a_message_can_be_traced() {
     add_person(&mut friend, "bob", "there.example");
     let memo = json!({"Form": "Memo", "From": "ada", "SendTo": ["bob@there.example", "nobody@there.example"],
         "Subject": "Gr\u{fc}\u{df}e", "Body": "Hello\n.\nGr\u{fc}\u{df}e"});
-    client.json("POST", "/mail.box", &memo).unwrap().expect(201);
+    let mut ada = log_in(&server, "ada");
+    ada.json("POST", "/mail.box", &memo).unwrap().expect(201);
     wait("bob has it", || !memos_of(&mut friend, "bob").is_empty());
     let [memo] = <[Value; 1]>::try_from(memos_of(&mut friend, "bob")).unwrap();
     assert_eq!(
@@ -222,15 +231,6 @@ fn two_servers_exchange_mail_and_a_message_can_be_traced() {
     });
     assert_eq!(ask(&mut client, "show queue")["text"], "Nothing waits.\n");
     // Only administrators see the queue.
-    let outsider = Client::json(
-        &mut client,
-        "POST",
-        "/_session",
-        &json!({"name": "ada", "password": "a long password"}),
-    );
-    let cookie =
-        outsider.unwrap().expect(200).header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-    let mut ada = server.client_with(&cookie);
     for path in ["/smtp.box", "/smtp.box/_all_docs", "/smtp.box/_changes"] {
         assert_eq!(ada.get(path).unwrap().status, 404, "{path}: as if there were none");
     }

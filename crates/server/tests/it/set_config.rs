@@ -141,10 +141,10 @@ fn keys_that_say_what_the_process_may_do_are_set_in_the_file_alone() {
             "max_age",
             "keep_audit",
         ];
-        let limits = ["operation_log_bytes"];
+        let others = ["operation_log_bytes", "delay_notice"];
         takes_a_place
             || (names_one.iter().any(|part| key.short_name().starts_with(part))
-                && !limits.contains(&key.short_name()))
+                && !others.contains(&key.short_name()))
     };
     let of_volumes = volume_section().keys.iter().filter(|key| key.short_name().ends_with("dir"));
     for key in keys().filter(|key| is_of_the_machine(key)).chain(of_volumes) {
