@@ -1,0 +1,7 @@
+//! Filters: milter's protocol, DNS lists, greylisting.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, unreachable_pub)]
+
+mod greylist;
+mod lists;
+mod milter;
