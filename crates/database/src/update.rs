@@ -344,6 +344,12 @@ impl<'a> Transaction<'a> {
         if self.batch.is_empty() {
             return Ok(None);
         }
+        let (last, before) = (self.header.change_number, self.writer.header.change_number);
+        always!(
+            self.changed.is_empty() || last > before,
+            "documents change by a change",
+            "{last}, {before}"
+        )?;
         // Until a change is visible, the next update finds the records that came with it where they are staged.
         if !self.records.is_unchanged() && self.header.change_number == self.writer.header.change_number {
             self.next_change();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use scrinium_assertion::{always, never};
 use scrinium_document::json::{JsonText, JsonWriter, string};
 use scrinium_document::{Fields, Revision, RevisionTree, is_design, is_local};
 use scrinium_store::{Family, Slice, Snapshot};
@@ -146,6 +147,7 @@ impl Database {
                 return Ok(functions);
             }
             for row in some {
+                // One that cannot be read comes without its document, and is not obeyed.
                 let (Some(design), Some(json)) = (row.id, row.document) else { continue };
                 let Some((language, source)) = function_of(&json) else { continue };
                 let designs = &self.context.server.designs;
@@ -197,15 +199,17 @@ impl Validation {
         for function in self.functions.iter() {
             let texts: Vec<EditToValidate<'_>> = asked.iter().map(|asked| asked.text(security)).collect();
             let verdicts = function.validator.validate(database, &texts)?;
+            let (said, wanted) = (verdicts.len(), asked.len());
+            always!(said == wanted, "a function says something of each edit", "{said} of {wanted}")?;
             let mut passed = Vec::with_capacity(asked.len());
             for (asked, verdict) in asked.into_iter().zip(verdicts) {
                 match refusal(function, verdict) {
                     None => passed.push(asked),
                     Some(error) => {
                         let edit = edits.get_mut(asked.place).and_then(|edit| edit.as_mut().ok());
-                        if let Some(validated) = edit.and_then(|edit| edit.validated.as_mut()) {
-                            validated.refusal = Some(error);
-                        }
+                        let validated = edit.and_then(|edit| edit.validated.as_mut());
+                        let none = || never!("an edit that is refused is one of those asked about");
+                        validated.ok_or_else(none)?.refusal = Some(error);
                     }
                 }
             }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use scrinium_assertion::never;
 use scrinium_catalog::Databases;
 use scrinium_credentials::{SecretBytes, StoredCredentials};
 use scrinium_database::{
@@ -359,7 +360,9 @@ fn move_hashes_of(database: &OpenDatabase, id: &str) -> Result<u64> {
     // The winner comes first, and is written last, so that its hash is the one that stays.
     for revision in database.open_revisions(id, &OpenRevisions::All, &options, &DIRECTORY)?.into_iter().rev()
     {
-        let OpenRevision::Found(found) = revision else { continue };
+        let OpenRevision::Found(found) = revision else {
+            return Err(never!("all revisions that are open are there", "{id}").into());
+        };
         if let Some(mut document) = parse(&found.json).filter(|document| document.contains_key(PASSWORD_HASH))
         {
             let secret = match document.shift_remove(PASSWORD_HASH) {

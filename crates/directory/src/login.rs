@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_accounting::{Accounts, Guess, Holder, Network, Resource, Standing, Verdict};
+use scrinium_assertion::never;
 use scrinium_credentials::sasl::ScramSalt;
 use scrinium_credentials::{
     Admission, Answer, Decision, GateOptions, HashedPassword, Method, Proof, Protection, Protocol, Reason,
@@ -361,7 +362,10 @@ impl Logins {
     async fn hashed(&self, claim: &Claim<'_>, approach: &Approach) -> Result<Login, Refusal> {
         let (guess, network) = self.guess(claim.name, approach.address);
         let (standing, _claim) = self.turn(&guess, network).await?;
-        let Proof::Password(password) = claim.proof else { return Err(Refusal::busy(RETRY_AFTER)) };
+        let Proof::Password(password) = claim.proof else {
+            never!("only passwords are hashed");
+            return Err(Refusal::busy(RETRY_AFTER));
+        };
         let (tell, told) = oneshot::channel();
         let owned = OwnedClaim {
             name: claim.name.to_owned(),
@@ -411,7 +415,10 @@ impl Logins {
                 return Err(Refusal { locks: locks || refusal.locks, ..refusal });
             }
         };
-        let Some(person) = person else { return Err(Refusal::of(LoginError::Refused)) };
+        let Some(person) = person else {
+            never!("nobody is admitted who is not there");
+            return Err(Refusal::of(LoginError::Refused));
+        };
         if !self.keep(&person, &admission).await {
             // Another log-in has used the same code at the same moment.
             let attempt = self.credentials.attempt(&person.id, "a code that was used");

@@ -187,6 +187,7 @@ impl NameIndex {
     /// Takes over the credentials of a person as they are now.
     pub(crate) fn set_credentials(&self, id: &str, credentials: StoredCredentials) {
         let mut entries = self.entries.write();
+        // A person who is gone meanwhile has none.
         let Some(Entry::Person(person)) = entries.by_id.get(id) else { return };
         let person = Person { credentials: Arc::new(credentials), ..Person::clone(person) };
         entries.replace(id, Some(Entry::Person(Arc::new(person))));

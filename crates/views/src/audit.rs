@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use scrinium_assertion::never;
 use scrinium_database::head::ChangeRecord;
 use scrinium_database::leaf::Leaf;
 use scrinium_database::{DatabaseError, Result, keys};
@@ -270,6 +271,7 @@ fn evaluated(
     let mut scan = snapshot.tolerant(Family::Scan, KeyRange { from: &from, to: Some(&to) });
     let mut waiting: Vec<(String, Vec<u8>)> = Vec::new();
     while let Some(step) = scan.next() {
+        // What cannot be read is in no view; checking documents tells of it.
         let Step::Entry(key, record) = step else { continue };
         tick()?;
         let Some(id) = keys::id_of(key) else { continue };
@@ -303,7 +305,8 @@ fn evaluate(
     let documents: Vec<(&str, &Leaf<'_>)> = alive.map(|(id, leaf)| (*id, leaf)).collect();
     let evaluated = evaluator.entries_of_many(&documents)?;
     for ((id, _), entries) in documents.iter().zip(evaluated) {
-        let entries: Vec<Entry> = entries.into_iter().next().unwrap_or_default();
+        let entries: Option<Vec<Entry>> = entries.into_iter().next();
+        let entries = entries.ok_or_else(|| never!("an audit evaluates one view", "{id}"))?;
         if !entries.is_empty() {
             content.lists.add(&[id.as_bytes(), &encode_list(id, &entries)]);
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_assertion::{Fault, never};
 use scrinium_database::access::digest::EVERYTHING;
 use scrinium_database::{Access, Result};
 use scrinium_index::{Cursor, Entry, Reader, Reduce};
@@ -300,6 +301,17 @@ fn end_of(stream: &[u8]) -> Vec<u8> {
     within(stream, &[END])
 }
 
+/// What follows the stream's prefix in a key that a cursor within the stream gave.
+fn behind_prefix(key: &[u8], prefix_bytes: usize) -> Result<&[u8]> {
+    key.get(prefix_bytes..)
+        .ok_or_else(|| never!("a key of a stream begins with its prefix", "{} bytes", key.len()).into())
+}
+
+#[cold]
+fn no_stream() -> Fault {
+    never!("the streams that are read are there")
+}
+
 /// Entries of one or several streams in one order, each once. Keys are those without their stream's.
 pub(crate) struct Entries<'a> {
     streams: Vec<Stream<'a>>,
@@ -330,7 +342,7 @@ impl Stream<'_> {
             return Ok(None);
         }
         let mut entry = self.cursor.entry().or_database_error()?;
-        entry.key = entry.key.get(self.prefix.len()..).unwrap_or_default();
+        entry.key = behind_prefix(entry.key, self.prefix.len())?;
         Ok(Some(entry))
     }
 }
@@ -365,13 +377,11 @@ impl<'a> Entries<'a> {
     #[allow(clippy::should_implement_trait, reason = "what it lends lives only until the next call")]
     pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>> {
         if self.streams.len() == 1 {
-            let Some(stream) = self.streams.first_mut() else { return Ok(None) };
+            let stream = self.streams.first_mut().ok_or_else(no_stream)?;
             let prefix_bytes = stream.prefix.len();
-            let entry = stream.cursor.next().or_database_error()?;
-            return Ok(entry.map(|mut entry| {
-                entry.key = entry.key.get(prefix_bytes..).unwrap_or_default();
-                entry
-            }));
+            let Some(mut entry) = stream.cursor.next().or_database_error()? else { return Ok(None) };
+            entry.key = behind_prefix(entry.key, prefix_bytes)?;
+            return Ok(Some(entry));
         }
         Ok(self.next_counted()?.map(|(entry, _)| entry))
     }
@@ -396,10 +406,7 @@ impl<'a> Entries<'a> {
                 times += 1;
             }
         }
-        let entry = match self.streams.get(first) {
-            Some(stream) => stream.entry()?,
-            None => None,
-        };
+        let entry = self.streams.get(first).ok_or_else(no_stream)?.entry()?;
         Ok(entry.map(|entry| (entry, times)))
     }
 
@@ -423,7 +430,7 @@ impl<'a> Entries<'a> {
 
     /// Whether the only stream has this key, which must not lie before one asked for earlier.
     fn has(&mut self, key: &[u8]) -> Result<bool> {
-        let Some(stream) = self.streams.first_mut() else { return Ok(false) };
+        let stream = self.streams.first_mut().ok_or_else(no_stream)?;
         stream.cursor.seek(&within(&stream.prefix, key));
         let found = stream.cursor.next().or_database_error()?;
         Ok(found.is_some_and(|entry| plain(entry.key) == key))

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use scrinium_assertion::never;
 use scrinium_database::access::readable::ReadableLeaf;
 use scrinium_database::access::readers::digests_of;
 use scrinium_database::leaf::Leaf;
@@ -73,7 +74,8 @@ impl<'a> Evaluator<'a> {
 
     /// The entries of a document in each of the views.
     pub(super) fn entries(&mut self, id: &str, leaf: &Leaf<'_>) -> Result<Evaluated> {
-        Ok(self.entries_of_many(&[(id, leaf)])?.pop().unwrap_or_default())
+        let entries = self.entries_of_many(&[(id, leaf)])?.pop();
+        entries.ok_or_else(|| never!("each document that is evaluated has its entries", "{id}").into())
     }
 
     /// As [`entries`](Self::entries) for several documents, which is faster where JavaScript is run. A document that
@@ -175,7 +177,11 @@ impl<'a> Evaluator<'a> {
                 for (mapped, place) in mapped.into_iter().zip(&scripts.views) {
                     let (Some(view), Some(entries)) = (self.views.get(*place), evaluated.get_mut(*place))
                     else {
-                        continue;
+                        return Err(never!(
+                            "the functions that are run are those of the views",
+                            "view {place}"
+                        )
+                        .into());
                     };
                     let rows = mapped.and_then(|entries| emitted(&entries)).unwrap_or_else(|error| {
                         self.database.server.view_counts.script_failed();

@@ -123,7 +123,8 @@ pub(super) fn remove_unused(store: &Store, database: u32, used: &HashSet<u32>, n
         let range = KeyRange { from: &from, to: Some(&end) };
         let mut cursor = snapshot.cursor(Family::DerivedPoint, range, Direction::Forward);
         let Some((key, _)) = cursor.next()? else { break };
-        let Some(found) = key.get(8..).and_then(|rest| rest.first_chunk()) else { break };
+        let found = key.get(8..).and_then(|rest| rest.first_chunk());
+        let found = found.ok_or_else(|| DatabaseError::damaged("list of entries", "key"))?;
         let found = u32::from_be_bytes(*found);
         home = found.saturating_add(1);
         if !used.contains(&found) {

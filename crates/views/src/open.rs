@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use scrinium_assertion::never;
 use scrinium_database::context::StoreContext;
 use scrinium_database::{Database, DatabaseObserver, Result};
 
@@ -88,14 +89,17 @@ impl OpenDatabase {
     #[must_use]
     pub fn moved(&self) -> Option<Self> {
         let database = self.database.moved()?;
-        let views = Arc::clone(self.views.moved.get()?);
+        let Some(views) = self.views.moved.get().map(Arc::clone) else {
+            never!("the views of a database that was moved are known before it", "{}", self.name());
+            return None;
+        };
         Some(Self { database, views, server: Arc::clone(&self.server) })
     }
 
     /// Says where the views are from now on; before the database itself says so.
     pub fn move_to(&self, there: &Self) {
         if self.views.moved.set(Arc::clone(&there.views)).is_err() {
-            tracing::error!(database = self.name(), "a database was moved twice");
+            never!("a database is moved once", "{}", self.name());
         }
     }
 }

@@ -399,6 +399,7 @@ pub(super) fn drop_unused(database: &OpenDatabase, used: &HashSet<[u8; 16]>) -> 
     let mut indexes = database.views.indexes.lock();
     let mut dropped = 0;
     for (identity, _) in stored_indexes(database.store(), database.number())? {
+        // A note that is damaged names no index that could be dropped.
         let Ok(identity) = <[u8; 16]>::try_from(identity) else { continue };
         // Somebody may be reading it still; the next call finds it again.
         let held = indexes.get(&identity).is_some_and(|index| Arc::strong_count(index) > 1);

@@ -133,6 +133,7 @@ impl OpenDatabase {
     fn stored_before(&self, design: &str, view: &View, lineage: &HashSet<String>) -> Result<Option<View>> {
         let key = key(self.number(), design, &view.definition.name);
         let Some(stored) = self.store().get(Family::DerivedPoint, &key)? else { return Ok(None) };
+        // A note of another version, or that is damaged, leads to no index; the views are built as new ones are.
         let Ok(last) = serde_json::from_slice::<LastBuilt>(&stored) else { return Ok(None) };
         if last.collation.read_back != self.context.collation.read_back || !lineage.contains(&last.revision) {
             return Ok(None);

@@ -27,7 +27,7 @@ pub(crate) fn prefix(name: &NameDigest) -> Vec<u8> {
     [&STREAM[..], name].concat()
 }
 
-/// The key of an entry without that of its stream.
+/// The key of an entry without that of its stream; nothing of one that is damaged, which is no entry then.
 pub(crate) fn plain(key: &[u8]) -> &[u8] {
     if key.starts_with(&STREAM) { key.get(PREFIX_BYTES..).unwrap_or_default() } else { key }
 }

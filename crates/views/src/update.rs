@@ -12,6 +12,7 @@ mod together;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use scrinium_assertion::always;
 use scrinium_database::head::ChangeRecord;
 use scrinium_database::leaf::Leaf;
 use scrinium_database::{DatabaseError, Result, keys};
@@ -386,7 +387,10 @@ fn evaluated(evaluator: &mut Evaluator<'_>, read: Vec<(u64, String, Option<Slice
     let ids = read.iter().map(|(_, id, _)| id.as_str());
     let there: Vec<(&str, &Leaf<'_>)> =
         ids.zip(&leaves).filter_map(|(id, leaf)| Some((id, leaf.as_ref()?))).collect();
-    let mut all = evaluator.entries_of_many(&there)?.into_iter();
+    let all = evaluator.entries_of_many(&there)?;
+    always!(all.len() == there.len(), "each document that is evaluated has its entries")?;
+    let mut all = all.into_iter();
+    // A document that is gone has none.
     let entries: Vec<Evaluated> =
         leaves.iter().map(|leaf| leaf.as_ref().and_then(|_| all.next()).unwrap_or_default()).collect();
     drop(leaves);

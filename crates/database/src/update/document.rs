@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use scrinium_assertion::never;
 use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision};
 use scrinium_store::Family;
 
@@ -179,7 +180,10 @@ impl Transaction<'_> {
 
     /// Folders and marks follow the edit that was just added to the batch.
     pub(super) fn follow(&mut self, id: &str, old: &RevisionTree, beside: &Beside) {
-        let Some(head) = self.changed.get(id).map(|pending| &pending.head) else { return };
+        let Some(head) = self.changed.get(id).map(|pending| &pending.head) else {
+            let fault = never!("a document that was just written is among those changed", "{id}");
+            return self.note_failure::<()>(Err(fault.into()));
+        };
         let (old, new, change_number) = (old.winner(), head.tree.winner(), head.change_number);
         let was_alive = old.is_some_and(|old| !old.deleted);
         let is_alive = new.is_some_and(|new| !new.deleted);
@@ -209,6 +213,10 @@ impl Transaction<'_> {
             return Ok(Before { head, leaves, is_new: false, is_changed: false });
         }
         let head = self.foreseen.head(self.writer, id)?;
+        // No document has changed later than its database.
+        if head.as_ref().is_some_and(|head| head.change_number > self.header.change_number) {
+            return Err(DatabaseError::damaged("revision tree", id));
+        }
         let (leaves, is_new) = (BTreeMap::new(), head.is_none());
         Ok(Before { head: head.unwrap_or_default(), leaves, is_new, is_changed: false })
     }
@@ -411,7 +419,9 @@ impl Transaction<'_> {
     /// Writes the documents that were changed again and again, as the last edit left them.
     pub(super) fn write_rewritten(&mut self) -> Result<()> {
         for (id, Rewritten { head, contents }) in std::mem::take(&mut self.rewritten) {
-            let Some(pending) = self.changed.remove(&id) else { continue };
+            let pending = self.changed.remove(&id);
+            let pending =
+                pending.ok_or_else(|| never!("a document that is rewritten was changed", "{id}"))?;
             let leaves = pending.leaves.clone();
             let before = Before { head, leaves, is_new: false, is_changed: false };
             self.put_document(&id, &before, pending)?;
@@ -434,6 +444,13 @@ impl Transaction<'_> {
         self.place_leaves(id, before, &old, &new, &mut leaves)?;
         let (contents, external_bytes, leaf_bytes) = self.contents_of(id, before, &tree, &leaves)?;
         self.refer(id, &before.head.contents, &contents);
+        let (earlier, last) = (before.head.change_number, self.header.change_number);
+        let is_next = earlier < change_number && change_number <= last.saturating_add(1);
+        always!(
+            is_next,
+            "a document's change follows its last one",
+            "{earlier}, {change_number} of {last}: {id}"
+        )?;
 
         if before.head.change_number > 0 {
             self.batch.delete(Family::Churn, &keys::change(number, before.head.change_number));

@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use scrinium_assertion::never;
 use scrinium_database::rows::bytes_of;
 use scrinium_database::{CategoryQuery, DatabaseError, InvalidInput, Result, Row, RowQuery, keys};
 use scrinium_document::json::JsonText;
@@ -280,7 +281,8 @@ impl ViewRows {
         max_rows: usize,
         rows: &mut Vec<Row>,
     ) -> Result<()> {
-        let Some(categories) = self.categories.clone() else { return Ok(()) };
+        let categories = self.categories.clone();
+        let categories = categories.ok_or_else(|| never!("a page with categories knows them"))?;
         let collection = self.collection.clone();
         let mut rest = Rest { range, direction: self.direction };
         let mut bytes = bytes_of(rows);
@@ -364,7 +366,9 @@ impl ViewRows {
             None => value.get("count").cloned().unwrap_or_default(),
         };
         value.insert("children".to_owned(), children);
-        let length = categories.lengths.get(level).copied().unwrap_or_default();
+        let length = categories.lengths.get(level).copied();
+        let length =
+            length.ok_or_else(|| never!("a category has the length of its level", "level {level}"))?;
         let key = match self.direction {
             Direction::Forward => category_key(&entry.key_json(&self.definition), length),
             // Keys that count as the same may be spelled in different ways: the first one's is shown either way.

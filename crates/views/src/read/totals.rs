@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_assertion::never;
 use scrinium_database::{DatabaseError, InvalidInput, Result, Row, RowQuery, keys};
 use scrinium_document::json::{JsonText, stored_value};
 use scrinium_javascript::Reducer;
@@ -87,7 +88,7 @@ fn wanted_reduction(script: &Script, query: &RowQuery, grouped: bool) -> Result<
 impl ViewRows {
     /// One row of totals, and the rest of the range back to where it came from.
     pub(super) fn take_totals(&mut self, from: Vec<u8>, to: Vec<u8>, rows: &mut Vec<Row>) -> Result<()> {
-        let Some(totals) = &self.totals else { return Ok(()) };
+        let totals = self.totals.as_ref().ok_or_else(|| never!("a page of totals knows which"))?;
         let collection = self.collection.clone();
         let mut cursor = collection.cursor(&from, &to, self.direction, 0)?;
         let Some(stored) = cursor.next()? else { return Ok(()) };

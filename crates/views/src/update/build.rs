@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use scrinium_assertion::never;
 use scrinium_database::{DatabaseError, Result};
 use scrinium_formula::Environment;
 use scrinium_index::Rebuild;
@@ -263,8 +264,10 @@ fn carry_out<'a>(
             made.lock().unwrap_or_else(PoisonError::into_inner).lists.push(lists);
         }
         Job::View(number, runs) => {
-            let Some(view) = evaluation.views.get(number) else { return Ok(()) };
-            let merged = workplace.merged(number, runs, totals.get(number).copied().unwrap_or(0))?;
+            let view = evaluation.views.get(number).copied().zip(totals.get(number).copied());
+            let (view, totals) =
+                view.ok_or_else(|| never!("the entries of a build are those of its views", "view {number}"))?;
+            let merged = workplace.merged(number, runs, totals)?;
             let parts = |entry: Result<Entry>| {
                 written.one_more()?;
                 entry.map(|Entry { key, value, totals }| (key, value, totals))

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
+use scrinium_assertion::never;
 use scrinium_database::head::ChangeRecord;
 use scrinium_database::leaf::Leaf;
 use scrinium_database::{DatabaseError, Result, keys};
@@ -26,7 +27,7 @@ struct Step {
 impl OpenDatabase {
     /// Brings the collection of a folder up to the last visible change.
     pub(super) fn follow_folder(&self, view: &View) -> Result<()> {
-        let Some(folder) = view.folder else { return Ok(()) };
+        let folder = view.folder.ok_or_else(|| never!("the collection of a folder names it"))?;
         let last = self.visible_change_number();
         let snapshot = self.store().snapshot();
         let environment = environment(self);
@@ -112,7 +113,9 @@ impl OpenDatabase {
         // A document that is gone has left its folders in the same batch.
         let stored = snapshot.get(Family::Scan, &keys::winner(self.number(), id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
+        // What cannot be read is in no collection.
         let Some(leaf) = self.pass_over(id, Leaf::decode(id, &stored))? else { return Ok(Vec::new()) };
-        Ok(evaluator.entries(id, &leaf)?.pop().unwrap_or_default())
+        let entries = evaluator.entries(id, &leaf)?.pop();
+        entries.ok_or_else(|| never!("a folder is evaluated as one view", "{id}").into())
     }
 }

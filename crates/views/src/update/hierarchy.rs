@@ -43,10 +43,8 @@ impl OpenDatabase {
         if index.reached() > 0 {
             let since = if whole { 0 } else { index.reached() };
             return Following::run(self, vec![view], last, |following| {
-                match Walk::new(self, view, index, snapshot, environment) {
-                    Some(mut walk) => self.place_changes(&mut walk, snapshot, (since, last), following),
-                    None => Ok(()),
-                }
+                let mut walk = Walk::new(self, view, index, snapshot, environment)?;
+                self.place_changes(&mut walk, snapshot, (since, last), following)
             });
         }
         self.build_hierarchy(view, snapshot, environment, last)
@@ -85,7 +83,7 @@ impl OpenDatabase {
         Index::drop_index(store, id).or_database_error()?;
         let index = Index::open(store, id, view.definition.totals().count(), COLLATION_VERSION)
             .or_database_error()?;
-        let Some(mut walk) = Walk::new(self, view, &index, snapshot, environment) else { return Ok(()) };
+        let mut walk = Walk::new(self, view, &index, snapshot, environment)?;
         self.place_changes(&mut walk, snapshot, (0, last), following)?;
         let reader = index.reader();
         let mut cursor = reader.cursor(&[], None, Direction::Forward, 0).or_database_error()?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use scrinium_assertion::{always, never};
 use scrinium_database::{DatabaseError, Result};
 use scrinium_index::{Change, Update};
 use scrinium_store::{Batch, Family};
@@ -55,6 +56,13 @@ pub(super) fn write(
         let mut keys: Vec<Vec<u8>> = changed.iter().map(|document| list_key(home, &document.id)).collect();
         keys.push(gone::key(database.number(), numbers_of(home).1));
         let mut stored = database.store().multi_get(Family::DerivedPoint, &keys)?;
+        always!(
+            stored.len() == keys.len(),
+            "the store answers each key",
+            "{} of {}",
+            stored.len(),
+            keys.len()
+        )?;
         let gone = gone::decode(stored.pop().flatten().as_deref());
         for ((key, stored), document) in keys.iter().zip(stored).zip(&mut changed) {
             let stored = stored.as_deref().unwrap_or_default();
@@ -62,10 +70,11 @@ pub(super) fn write(
             let known = Lists::decode(stored).ok_or_else(damaged)?;
             let mut new_lists = Vec::with_capacity(places.len());
             for place in &places {
-                let Some(update) = updates.get_mut(*place).filter(|update| update.since < document.number)
-                else {
+                let update = updates.get_mut(*place);
+                let update = update.ok_or_else(|| never!("each view that is written has its update"))?;
+                if update.since >= document.number {
                     continue;
-                };
+                }
                 let index = update.view.index.number();
                 // Of a document that is gone there is nothing.
                 let new = document.entries.get_mut(*place).map(std::mem::take).unwrap_or_default();

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use scrinium_assertion::never;
 use scrinium_contents::wire::{Input, put_bytes};
 use scrinium_database::{DatabaseError, Result};
 
@@ -64,17 +65,20 @@ impl Run {
         Self { piece_bytes, pieces: Vec::new(), places: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, entry: &Entry) {
+    pub(super) fn push(&mut self, entry: &Entry) -> Result<()> {
         let needed = entry.key.len() + entry.value.len() + entry.totals.len() * 8 + 20;
         if self.pieces.last().is_none_or(|piece| piece.capacity() - piece.len() < needed) {
             self.pieces.push(Vec::with_capacity(self.piece_bytes.max(needed)));
         }
-        let number = self.pieces.len() - 1;
-        let Some(piece) = self.pieces.last_mut() else { return };
+        let number = self.pieces.len().saturating_sub(1);
+        let piece = self.pieces.last_mut();
+        let piece = piece.ok_or_else(|| never!("a run has a piece with room for the next entry"))?;
         let start = piece.len();
         put_record(piece, entry);
+        // What lies beyond is not found again, which ends the build: memory for a build is far less.
         let place = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         self.places.push(Place { window: 0, piece: place(number), start: place(start) });
+        Ok(())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -102,7 +106,11 @@ impl Run {
         while let Some((range, depth)) = open.pop() {
             courtesy::give_way();
             let start = range.start;
-            let Some(group) = places.get_mut(range) else { continue };
+            // Entries that are left out of order are refused by the index.
+            let Some(group) = places.get_mut(range) else {
+                never!("a range of a run lies within it");
+                continue;
+            };
             if group.len() <= FEW {
                 group.sort_unstable_by(|left, right| key(left).cmp(key(right)));
                 continue;
@@ -362,7 +370,7 @@ mod tests {
             let mut run = Run::new(256);
             let mut keys: Vec<Vec<u8>> = keys.iter().map(|key| [&shared[..], key].concat()).collect();
             for key in &keys {
-                run.push(&Entry { key: key.clone(), value: key.clone(), totals: vec![1.0] });
+                run.push(&Entry { key: key.clone(), value: key.clone(), totals: vec![1.0] }).unwrap();
             }
             run.sort(1);
             let sorted: Vec<Vec<u8>> = run.entries(1).map(|entry| entry.unwrap().key).collect();

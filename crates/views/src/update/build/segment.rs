@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
+use scrinium_assertion::always;
 use scrinium_contents::wire::put_bytes;
 use scrinium_database::leaf::Leaf;
 use scrinium_database::{DatabaseError, Result, keys};
@@ -220,12 +221,13 @@ impl Evaluation<'_> {
         let alive: Vec<(&str, &Leaf<'_>)> =
             leaves.iter().filter(|(_, leaf)| !leaf.deleted).map(|(id, leaf)| (*id, leaf)).collect();
         let all = evaluator.entries_of_many(&alive)?;
+        always!(all.len() == alive.len(), "each document that is evaluated has its entries")?;
         for ((id, _), entries) in alive.iter().zip(all) {
             courtesy::give_way();
             let mut record = Vec::new();
             for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
                 if !some.is_empty() {
-                    some.iter().for_each(|entry| run.push(entry));
+                    some.iter().try_for_each(|entry| run.push(entry))?;
                     put_list(&mut record, view.index.number(), &encode_list(id, &some));
                 }
             }

@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use scrinium_assertion::{always, never};
 use scrinium_contents::hex;
 use scrinium_database::Result;
 use scrinium_database::context::StoreContext;
@@ -179,6 +180,9 @@ impl Workplace {
         self.claim()?;
         let mut next = self.manifest.clone();
         next.entries += segment.entries();
+        let views = next.runs.len();
+        let fits = segment.runs.len() == views && totals.len() == views;
+        always!(fits, "a segment has runs of each view of its build", "{} of {views}", segment.runs.len())?;
         for ((runs, files), totals) in segment.runs.into_iter().zip(&mut next.runs).zip(totals) {
             let name = format!("{}.run", next.next_file);
             next.next_file += 1;
@@ -237,7 +241,9 @@ impl Workplace {
 
     /// All entries of a view in order: those in files and those still in memory.
     pub(super) fn merged(&self, view: usize, runs: Vec<Run>, totals: usize) -> Result<Merge> {
-        let files = self.manifest.runs.get(view).map(Vec::as_slice).unwrap_or_default();
+        let files = self.manifest.runs.get(view);
+        let files =
+            files.ok_or_else(|| never!("a manifest names files of each view of its build", "view {view}"))?;
         let paths: Vec<PathBuf> = files.iter().map(|file| self.path.join(file)).collect();
         Merge::of(runs, paths, totals)
     }

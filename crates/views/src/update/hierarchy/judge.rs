@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use scrinium_assertion::never;
 use scrinium_database::access::digest::NameDigest;
 use scrinium_database::access::readable::ReadableLeaf;
 use scrinium_database::access::readers::digests_of;
@@ -93,7 +94,7 @@ impl Judge<'_> {
             id,
             &Document::new(self.database, ReadableLeaf::for_index(id, leaf))?,
             leaf.created_ms,
-        );
+        )?;
         match &mut judged {
             None => {}
             Some(Judged::Main(record, _)) => record.limit(digests_of(self.database, id, &leaf)?, None),
@@ -102,18 +103,20 @@ impl Judge<'_> {
         Ok(judged)
     }
 
-    fn judge_document(&self, id: &str, document: &Document<'_>, created_ms: u64) -> Option<Judged> {
-        let Source::Formulas { selection, columns } = &self.definition.source else { return None };
+    fn judge_document(&self, id: &str, document: &Document<'_>, created_ms: u64) -> Result<Option<Judged>> {
+        let Source::Formulas { selection, columns } = &self.definition.source else {
+            return Err(never!("a view with responses is made of formulas", "{id}").into());
+        };
         // A formula that fails on a document does not select it.
         let is_selected = selection.selects(document, self.environment).unwrap_or(false);
         let row = || values(columns, document, self.environment);
         let parent = scrinium_formula::Fields::parent(document);
         let Some(parent) = parent else {
-            return is_selected.then(|| self.main(id, row()));
+            return Ok(is_selected.then(|| self.main(id, row())));
         };
         let may_be_added = self.hierarchy.adds != Responses::None;
         if !(is_selected || may_be_added) || parent.len() > PARENT_BYTES_MAX {
-            return None;
+            return Ok(None);
         }
         let order = match &self.hierarchy.order {
             None => Value::from(created_ms),
@@ -124,14 +127,14 @@ impl Judge<'_> {
         let mut row = row();
         mark_uncategorized(self.definition, &mut row);
         let (columns, totals) = columns_of(self.definition, &row, false);
-        Some(Judged::Response(Response {
+        Ok(Some(Judged::Response(Response {
             parent,
             is_selected,
             tail: tail_of(&order, id),
             columns,
             totals,
             readers: None,
-        }))
+        })))
     }
 
     fn main(&self, id: &str, row: Vec<Value>) -> Judged {

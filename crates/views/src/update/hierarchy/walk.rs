@@ -16,6 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use scrinium_assertion::never;
 use scrinium_database::{DatabaseError, Result, keys};
 use scrinium_formula::{Environment, Responses};
 use scrinium_index::{Change, Index};
@@ -76,10 +77,12 @@ impl<'a> Walk<'a> {
         target: &'a Index,
         snapshot: &'a Snapshot,
         environment: &'a Environment,
-    ) -> Option<Self> {
+    ) -> Result<Self> {
         let definition = view.definition.as_ref();
-        let hierarchy = definition.responses.as_ref()?;
-        Some(Self {
+        let hierarchy = definition.responses.as_ref().ok_or_else(|| {
+            never!("a view whose documents are placed beneath others says so", "{}", definition.name)
+        })?;
+        Ok(Self {
             view,
             target,
             judge: Judge { database, definition, hierarchy, snapshot, environment },
