@@ -23,7 +23,7 @@ fn a_smaller_budget_gives_the_memory_of_blocks_back() {
     let mut options = small_options(folder.path());
     options.budget_bytes = Some(LARGE_BYTES);
     let store = Store::open(options, &Registry::new()).unwrap();
-    let sorted = (0..VALUES).map(|at| (at.to_be_bytes().to_vec(), noise(at, VALUE_BYTES)));
+    let sorted = (0..VALUES).map(|at| (at.to_be_bytes().to_vec(), noise(u64::from(at), VALUE_BYTES)));
     let files = store.derived().sort(Family::DerivedScan, sorted).unwrap();
     store.derived().bring_in(vec![files]).unwrap();
     let read = |at: u32| drop(store.get(Family::DerivedScan, &at.to_be_bytes()).unwrap().unwrap());

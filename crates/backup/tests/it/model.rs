@@ -13,6 +13,7 @@ use scrinium_backup::{
     BackupError, Progress, Quiet, RESTORING, Repository, Stores, Target, prune, prune_archive, restore,
     verify, verify_archive,
 };
+use scrinium_fault::noise;
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, LogError, LogStyle, Store, StoreError, StoreOptions};
 
@@ -279,7 +280,7 @@ fn an_incremental_backup_copies_what_changed() {
     let store = open(dir.path());
     for key in 0..200_u8 {
         // Not to be compressed.
-        let mut random = noise(key);
+        let mut random = noise(u64::from(key), 50_000);
         random.truncate(50_000);
         put(&store, &[key], &random);
     }
@@ -289,18 +290,6 @@ fn an_incremental_backup_copies_what_changed() {
     let incremental = back_up(dir.path(), &store).unwrap();
     assert!(incremental.manifest.bytes > 9_000_000);
     assert!(incremental.manifest.new_bytes < 200_000, "{}", incremental.manifest.new_bytes);
-}
-
-fn noise(seed: u8) -> Vec<u8> {
-    let mut state = u64::from(seed) + 1;
-    let mut bytes = Vec::new();
-    while bytes.len() < 50_000 {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes
 }
 
 #[test]
@@ -318,7 +307,7 @@ fn flipped_bits_of_encrypted_backups_are_found_with_the_private_key_and_without(
 fn flip_bits(dir: &tempfile::TempDir) {
     let store = open(dir.path());
     for key in 0..20_u8 {
-        put(&store, &[key], &noise(key));
+        put(&store, &[key], &noise(u64::from(key), 50_000));
     }
     back_up(dir.path(), &store).unwrap();
     drop(store);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{folder, open, order, read_restored, source};
 use scrinium_backup::{BackupError, Quiet, Repository, Stores, Target, create, prune, restore, verify};
-use scrinium_fault::{rerun, skip};
+use scrinium_fault::{noise, rerun, skip};
 use scrinium_objects::{Needed, ObjectName, Objects, Stored, Survey, WriteOptions, open_bucket};
 use scrinium_store::{Batch, Family};
 
@@ -121,7 +121,7 @@ fn child() {
     // Larger than a part of an upload.
     for key in 0..24_u8 {
         let mut batch = Batch::new();
-        batch.put(Family::Scan, &[key], &noise(key, 500_000));
+        batch.put(Family::Scan, &[key], &noise(u64::from(key), 500_000));
         store.commit(batch).unwrap();
     }
     let address = Path::new("s3://backups/a server");
@@ -190,13 +190,4 @@ fn attachments_child() {
     assert!(found[1].as_ref().unwrap().contains(&needed[1].stored.name.to_string()));
     let refused = objects.check("s3://no-such-bucket/x", &needed[0].stored);
     assert!(refused.is_err());
-}
-
-fn noise(seed: u8, length: usize) -> Vec<u8> {
-    let mut state = u64::from(seed) + 1;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        state.to_be_bytes()[0]
-    };
-    (0..length).map(|_| next()).collect()
 }

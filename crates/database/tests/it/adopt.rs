@@ -2,20 +2,12 @@
 
 use scrinium_catalog::Databases;
 use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, NewAttachment, RowQuery};
+use scrinium_fault::noise;
 use scrinium_store::{Direction, Family, KeyRange, Store};
 use scrinium_views::OpenDatabase;
 use serde_json::json;
 
 use crate::common::{SERVER, Server, edit, get, put, read_attachment, replicate};
-
-fn noise(length: usize) -> Vec<u8> {
-    let mut state = 7_u64;
-    let next = |state: &mut u64| {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (*state >> 56) as u8
-    };
-    (0..length).map(|_| next(&mut state)).collect()
-}
 
 fn with_attachment(database: &OpenDatabase, id: &str, bytes: &[u8]) {
     let mut upload = database.upload("application/octet-stream");
@@ -57,8 +49,8 @@ fn sample(databases: &Databases) -> OpenDatabase {
     let rev = get(&database, "memo-2").unwrap()["_rev"].clone();
     put(&database, &json!({"_id": "memo-2", "_rev": rev, "_deleted": true})).unwrap();
     with_attachment(&database, "small", b"short");
-    with_attachment(&database, "large", &noise(1_500_000));
-    with_attachment(&database, "shared", &noise(400_000));
+    with_attachment(&database, "large", &noise(7, 1_500_000));
+    with_attachment(&database, "shared", &noise(7, 400_000));
     database.define_folder("Inbox", None).unwrap();
     let add = vec![("memo-3".to_owned(), FolderChange::Add { folder: "Inbox".to_owned() })];
     database.change_folders(add, &SERVER).unwrap().wait().unwrap();
@@ -73,7 +65,7 @@ fn a_database_that_is_brought_in_is_the_same() {
     let original = sample(&from.databases);
     // Another number, and a content that is here already.
     let other = to.databases.create("other", &scrinium_database::InitialAccess::Everybody).unwrap();
-    with_attachment(&other, "mine", &noise(400_000));
+    with_attachment(&other, "mine", &noise(7, 400_000));
     let mut copied = 0;
     let adopted = to.databases.adopt(&from.databases, "mail/ada", "mail/ada-restored", &mut |keys| {
         copied += keys;
@@ -99,8 +91,8 @@ fn a_database_that_is_brought_in_is_the_same() {
     let to = to.reopen();
     let adopted = to.databases.get("mail/ada-restored").unwrap();
     assert_eq!(read_attachment(&adopted, "small").unwrap(), b"short");
-    assert!(read_attachment(&adopted, "large").unwrap() == noise(1_500_000));
-    assert!(read_attachment(&adopted, "shared").unwrap() == noise(400_000));
+    assert!(read_attachment(&adopted, "large").unwrap() == noise(7, 1_500_000));
+    assert!(read_attachment(&adopted, "shared").unwrap() == noise(7, 400_000));
     assert!(adopted.is_read("ada", "memo-4").unwrap() && !adopted.is_read("ada", "memo-5").unwrap());
     assert_eq!(
         adopted.folder_rows("Inbox", RowQuery::default(), (None, &SERVER)).unwrap().total_rows,

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::{Client, Server, Settings, answer, beside, noise, small_with, start_with};
+use scrinium_fault::wait_until;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -82,14 +83,6 @@ fn delete(client: &mut Client, id: &str) {
     client.json("DELETE", &format!("/mail%2Fada/{id}?rev={revision}"), &json!({})).unwrap().expect(200);
 }
 
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < REMOVED_WITHIN, "{what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 #[test]
 fn a_restored_server_reads_the_objects_of_the_one_before_and_removes_none() {
     let place = Place::new();
@@ -114,14 +107,14 @@ fn a_restored_server_reads_the_objects_of_the_one_before_and_removes_none() {
     attach(&mut beside, "three", &noise(4, 350 << 10));
     delete(&mut beside, "three");
     assert_eq!(objects(root).len(), 3);
-    wait_for("what a server has written itself goes", || objects(root).len() == 2);
+    wait_until("what a server has written itself goes", REMOVED_WITHIN, || objects(root).len() == 2);
     assert!(client.get("/mail%2Fada/one/file").unwrap().expect(200).body == one);
     drop(restored);
 
     // All of it can be brought back, and then nothing is there any more.
     let told = answer(&place.run(&["console", "load attachments mail/ada --to-volume"]));
     assert_eq!(told["database"], "mail/ada", "{told}");
-    wait_for("what was moved goes", || objects(root).is_empty());
+    wait_until("what was moved goes", REMOVED_WITHIN, || objects(root).is_empty());
     for (id, bytes) in [("one", &one), ("two", &two), ("two-again", &two)] {
         assert!(client.get(&format!("/mail%2Fada/{id}/file")).unwrap().expect(200).body == *bytes);
     }
@@ -153,8 +146,8 @@ fn attachments_of_volumes_are_moved_backed_up_and_restored_with_their_databases(
     assert_eq!(objects(root).len(), 4);
     answer(&place.run(&["console", "load move mail/ada fast"]));
     let volume = |database: &str| server.client().get(database).unwrap().value()["volume"].clone();
-    wait_for("the database is moved", || volume("/mail%2Fada") == "fast");
-    wait_for("what it has left goes", || objects(root).len() == 3);
+    wait_until("the database is moved", REMOVED_WITHIN, || volume("/mail%2Fada") == "fast");
+    wait_until("what it has left goes", REMOVED_WITHIN, || objects(root).len() == 3);
     let all_right = |client: &mut Client| {
         for (path, bytes) in [
             ("mail%2Fada/one", &one),
@@ -173,7 +166,7 @@ fn attachments_of_volumes_are_moved_backed_up_and_restored_with_their_databases(
     assert!(answer(&place.run(&one_of_it))["warning"].is_null());
     assert!(client.get("/then/one/file").unwrap().expect(200).body == one);
     client.json("DELETE", "/then", &json!({})).unwrap().expect(200);
-    wait_for("what was restored goes", || objects(root).len() == 3);
+    wait_until("what was restored goes", REMOVED_WITHIN, || objects(root).len() == 3);
 
     let restored = place.restore_beside();
     let mut beside = restored.client();
@@ -182,7 +175,7 @@ fn attachments_of_volumes_are_moved_backed_up_and_restored_with_their_databases(
     attach(&mut beside, "four", &noise(4, 350 << 10));
     delete(&mut beside, "four");
     assert_eq!(objects(root).len(), 4);
-    wait_for("what a server has written itself goes", || objects(root).len() == 3);
+    wait_until("what a server has written itself goes", REMOVED_WITHIN, || objects(root).len() == 3);
     drop(restored);
     all_right(&mut client);
 }

@@ -1,8 +1,9 @@
 //! The log database of a server that is killed, stopped and asked.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::{Client, SMALL, Server};
+use scrinium_fault::{wait_for, wait_until};
 use serde_json::{Value, json};
 
 /// However loaded the machine is.
@@ -26,17 +27,6 @@ fn recorded(client: &mut Client) -> Vec<u64> {
     commands.filter_map(|command| command.strip_prefix("load compact n")?.parse().ok()).collect()
 }
 
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>, what: &str) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < WRITTEN_WITHIN, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn events_are_there_once_however_the_server_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +39,7 @@ fn events_are_there_once_however_the_server_ends() {
             sent += 1;
         }
         if round < 3 {
-            wait_for(|| recorded(&mut client).contains(&(sent - 20)).then_some(()), "the first of the round");
+            wait_until("first of the round", WRITTEN_WITHIN, || recorded(&mut client).contains(&(sent - 20)));
             server.kill();
             server = Server::start(folder.path(), &SMALL);
         } else {
@@ -99,8 +89,10 @@ fn a_server_tells_what_happens_in_documents_and_on_the_console() {
         // The word to the sender is a memo too.
         (states == ["delivered", "delivered", "returned"]).then_some(())
     };
-    wait_for(|| states(&mut client), "mail");
-    let runs = wait_for(|| Some(documents(&mut client, "task")).filter(|runs| !runs.is_empty()), "the task");
+    wait_for("mail", WRITTEN_WITHIN, || states(&mut client));
+    let runs = wait_for("task", WRITTEN_WITHIN, || {
+        Some(documents(&mut client, "task")).filter(|runs| !runs.is_empty())
+    });
     let run = runs.iter().find(|run| run["Task"] == "updall").unwrap();
     assert_eq!(
         (&run["Database"], &run["Outcome"], &run["Done"]),
@@ -108,24 +100,22 @@ fn a_server_tells_what_happens_in_documents_and_on_the_console() {
     );
     // How long a write takes is the machine's: some take a millisecond.
     let mut round = 0;
-    let slow = wait_for(
-        || {
-            round += 1;
-            let note = json!({"Form": "Note", "Body": "x".repeat(500_000)});
-            client.json("PUT", &format!("/directory/note-{round}"), &note).unwrap().expect(201);
-            let slow = documents(&mut client, "slow");
-            let is_it = |slow: &Value| slow["Operation"] == "UPDATE_NOTE" && slow["Database"] == "directory";
-            slow.iter().any(is_it).then_some(slow)
-        },
-        "a slow one",
-    );
+    let slow = wait_for("slow one", WRITTEN_WITHIN, || {
+        round += 1;
+        let note = json!({"Form": "Note", "Body": "x".repeat(500_000)});
+        client.json("PUT", &format!("/directory/note-{round}"), &note).unwrap().expect(201);
+        let slow = documents(&mut client, "slow");
+        let is_it = |slow: &Value| slow["Operation"] == "UPDATE_NOTE" && slow["Database"] == "directory";
+        slow.iter().any(is_it).then_some(slow)
+    });
     assert_eq!((&slow[0]["Person"], &slow[0]["Form"]), (&json!("admin"), &json!("SlowOperation")));
     for slow in &slow {
         assert!(slow["Milliseconds"].as_u64().unwrap() >= 1, "{slow}");
     }
 
     log_is_shown_on_the_console(&mut client);
-    let minute = wait_for(|| documents(&mut client, "statistics").pop(), "a minute's statistics");
+    let minute =
+        wait_for("minute's statistics", WRITTEN_WITHIN, || documents(&mut client, "statistics").pop());
     assert!(minute["HTTP.Requests"].as_u64().unwrap() > 5, "{minute}");
     assert!(minute["UPDATE_NOTE.Count"].as_u64().unwrap() >= 1, "{minute}");
     println!(

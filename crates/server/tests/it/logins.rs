@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use scrinium_fault::wait_until;
 use serde_json::{Value, json};
 
 use crate::common::{Answer, Client, PASSWORD, SMALL, Server, command, read_answer};
@@ -73,17 +74,6 @@ fn records(client: &mut Client, kind: &str) -> Vec<Value> {
     rows.as_array().unwrap().iter().map(|row| row["doc"].clone()).collect()
 }
 
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>, what: &str) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < SOON, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn a_name_is_locked_where_it_was_guessed_and_nowhere_else_and_all_of_it_is_on_record() {
     let folder = tempfile::tempdir().unwrap();
@@ -117,7 +107,7 @@ fn a_name_is_locked_where_it_was_guessed_and_nowhere_else_and_all_of_it_is_on_re
             .map(|record| record["Count"].as_u64().unwrap())
             .sum::<u64>()
     };
-    wait_for(|| (outcomes(&mut client, "locked") > 0).then_some(()), "the record of a locked log-in");
+    wait_until("record of a locked log-in", SOON, || outcomes(&mut client, "locked") > 0);
     assert_eq!(outcomes(&mut client, "refused and locked"), 1);
     assert!(records(&mut client, "login").iter().any(|record| record["Person"] == "ada"
         && record["Outcome"] == "accepted"
@@ -208,7 +198,7 @@ fn other_roles_another_password_and_leaving_end_cookies_and_feeds() {
         .unwrap()
         .expect(200);
     client.ask("DELETE", "/open", "application/json", b"").unwrap().expect(200);
-    wait_for(|| actions(&mut client).contains(&"database deleted".to_owned()).then_some(()), "the audit");
+    wait_until("audit", SOON, || actions(&mut client).contains(&"database deleted".to_owned()));
     let actions = actions(&mut client);
     for action in [
         "database created",
@@ -263,7 +253,7 @@ fn the_first_password_stands_in_no_journal() {
         .spawn()
         .unwrap();
     let told = || std::fs::read_to_string(&messages).unwrap();
-    wait_for(|| told().contains("listening").then_some(()), "the port");
+    wait_until("port", SOON, || told().contains("listening"));
     child.kill().unwrap();
     child.wait().unwrap();
     let path = folder.path().join("data").join("admin.credentials");

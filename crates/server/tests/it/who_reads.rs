@@ -2,9 +2,10 @@
 
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
+use scrinium_fault::wait_for;
 use serde_json::{Value, json};
 
 use crate::common::{Answer, SMALL, Server, read_answer};
@@ -54,17 +55,6 @@ fn with_people(folder: &std::path::Path) -> Server {
     server
 }
 
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < SOON, "no {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn what_a_server_makes_is_for_those_whose_it_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -82,7 +72,7 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
     assert!(forged.text().contains("not yours to send"), "{}", forged.text());
     ask(&server, "bob", "POST", "/mail.box", &memo(json!({"From": ["eve"]}))).expect(403);
     let mut client = server.client();
-    let rows = until("two memos of ada", || {
+    let rows = wait_for("two memos of ada", SOON, || {
         let rows = client.get("/mail%2Fada/_all_docs?include_docs=true").unwrap();
         let rows = if rows.status == 200 { rows.value()["rows"].take() } else { json!([]) };
         (rows.as_array().unwrap().len() == 2).then_some(rows)
@@ -99,7 +89,7 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
     ask(&server, "ada", "PUT", "/mail%2Fada/_acl", &list).expect(201);
     let sent = memo(json!({"From": "ada@acme.example", "Sender": "eve@acme.example"}));
     ask(&server, "bob", "POST", "/mail.box", &sent).expect(201);
-    until("a memo with a sender", || {
+    wait_for("memo with a sender", SOON, || {
         let rows = ask(&server, "ada", "GET", "/mail%2Fada/_all_docs?include_docs=true", &Value::Null);
         rows.text().contains("\"Sender\":\"bob Someone/Acme <bob@acme.example>\"").then_some(())
     });
@@ -116,7 +106,7 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
         }
     }
     // The administrator may read it, and that is on record.
-    until("a record of the opening", || {
+    wait_for("record of the opening", SOON, || {
         let records =
             client.get("/log/_all_docs?include_docs=true&startkey=%22audit:%22").unwrap().expect(200);
         records.text().contains("mail file opened").then_some(())

@@ -4,14 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::{all, quick_folder, small_options};
-use scrinium_fault::crash_image;
+use scrinium_fault::{crash_image, wait_until};
 use scrinium_statistics::Registry;
 use scrinium_store::{
     Batch, Commit, Cursor, Durability, Family, Slice, Snapshot, Store, StoreError, StoreOptions,
 };
+
+/// However loaded the machine is.
+const SOON: Duration = Duration::from_secs(10);
 
 const VALUE: [u8; 4000] = [7; 4000];
 
@@ -41,14 +44,6 @@ fn log_files(dir: &Path) -> usize {
     names.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "TXN")).count()
 }
 
-fn wait_until(what: &str, met: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !met() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn a_clean_close_leaves_nothing_to_read_again_and_a_crash_everything_since() {
     let folder = quick_folder();
@@ -73,8 +68,8 @@ fn enough_log_makes_a_checkpoint_while_commits_go_on() {
     options.checkpoint_log_bytes = 2 << 20;
     let (store, statistics) = open(options);
     write(&store, 0..3000);
-    wait_until("a checkpoint", || statistics.snapshot().counters["Log.Checkpoints"] > 0);
-    wait_until("the log to be let go", || {
+    wait_until("checkpoint", SOON, || statistics.snapshot().counters["Log.Checkpoints"] > 0);
+    wait_until("log to be let go", SOON, || {
         write(&store, 0..1);
         unflushed(&statistics) < 2e6 && log_files(folder.path()) <= 4
     });
@@ -89,7 +84,7 @@ fn flushes_that_nobody_asked_for_let_go_of_the_log() {
     options.checkpoint_log_bytes = u64::MAX;
     let (store, statistics) = open(options);
     write(&store, 0..5000);
-    wait_until("the log to be let go", || unflushed(&statistics) < 8e6 && log_files(folder.path()) <= 12);
+    wait_until("log to be let go", SOON, || unflushed(&statistics) < 8e6 && log_files(folder.path()) <= 12);
     assert_eq!(statistics.snapshot().counters["Log.Checkpoints"], 0);
     assert_eq!(all(&store.snapshot(), Family::Scan).len(), 5000);
 }

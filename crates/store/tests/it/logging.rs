@@ -2,16 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::{all, quick_folder, small_options};
 use proptest::prelude::*;
-use scrinium_fault::crash_image;
+use scrinium_fault::{crash_image, wait_until};
 use scrinium_statistics::{Registry, Snapshot};
 use scrinium_store::{
     Batch, Durability, Family, LogFavor, LogStyle, Missing, Sequence, Store, StoreError, StoreOptions,
     plan_salvage, salvage, survey_log,
 };
+
+/// However loaded the machine is.
+const SOON: Duration = Duration::from_secs(20);
 
 fn put(number: u32) -> Batch {
     let mut batch = Batch::new();
@@ -125,14 +128,6 @@ fn a_log_of_limited_size_stays_within_it_and_refuses_nobody() {
     assert_eq!(numbers(&store).len(), 20_000);
 }
 
-fn wait_until(what: &str, met: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !met() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// The folder goes while the server runs: what is acknowledged until it notices is brought to the tree's own files.
 #[test]
 fn a_log_that_vanishes_is_noticed_and_loses_nothing() {
@@ -146,7 +141,7 @@ fn a_log_that_vanishes_is_noticed_and_loses_nothing() {
     let before = flushed_bytes();
     fs::remove_dir_all(&log).unwrap();
     let mut acknowledged = 50;
-    wait_until("the failure", || store.check_writable().is_err());
+    wait_until("failure", SOON, || store.check_writable().is_err());
     while let Ok(()) = store.commit(put(acknowledged)) {
         acknowledged += 1;
     }
@@ -155,7 +150,7 @@ fn a_log_that_vanishes_is_noticed_and_loses_nothing() {
     assert!(refused.to_string().contains("docs/operate/logging.md"), "{refused}");
     assert_eq!(numbers(&store), (0..acknowledged).collect::<Vec<_>>());
     // The keeper looks once more, and flushes; what it has begun is awaited when the store is dropped.
-    wait_until("the flush", || flushed_bytes() > before);
+    wait_until("flush", SOON, || flushed_bytes() > before);
     drop(store);
     let refused = Store::open(options.clone(), &Registry::new()).unwrap_err();
     assert!(refused.to_string().contains("scrinium log salvage"), "{refused}");

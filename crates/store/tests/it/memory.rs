@@ -78,7 +78,8 @@ fn filled(folder: &std::path::Path) -> Open {
     let store = Store::open(options, &statistics).unwrap();
     let values = [(HOT, HOT_VALUES), (COLD, COLD_VALUES)];
     let sorted = values.into_iter().flat_map(|(number, values)| (0..values).map(move |at| (number, at)));
-    let sorted = sorted.map(|(number, at)| (key(number, at), noise(number << 16 | at, VALUE_BYTES)));
+    let sorted =
+        sorted.map(|(number, at)| (key(number, at), noise(u64::from(number << 16 | at), VALUE_BYTES)));
     // So that no compaction moves blocks to other files meanwhile.
     ingest(&store, Family::DerivedScan, sorted).unwrap();
     Open { store, statistics }
@@ -198,7 +199,7 @@ fn what_is_brought_in_is_held_in_pieces() {
         if at % 100 == 0 {
             most = most.max(open.gauge("Used") - open.gauge("Memtables"));
         }
-        (key(HOT, at), noise(at, VALUE_BYTES))
+        (key(HOT, at), noise(u64::from(at), VALUE_BYTES))
     });
     assert_eq!(ingest(&open.store, Family::DerivedScan, sorted).unwrap(), 5000);
     assert!(most < (4 * MEGABYTE) as f64, "{most}");
@@ -207,7 +208,7 @@ fn what_is_brought_in_is_held_in_pieces() {
     for at in 0..5000 {
         assert_eq!(
             cursor.next().unwrap(),
-            Some((key(HOT, at).as_slice(), noise(at, VALUE_BYTES).as_slice()))
+            Some((key(HOT, at).as_slice(), noise(u64::from(at), VALUE_BYTES).as_slice()))
         );
     }
     assert!(cursor.next().unwrap().is_none());

@@ -11,7 +11,7 @@ use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{
     Access, DatabaseError, DatabaseOptions, Edit, EditMode, ReadOptions, Row, RowQuery, Rows, Updated,
 };
-use scrinium_fault::crash_image;
+use scrinium_fault::{crash_image, quick_folder};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use scrinium_views::OpenDatabase;
@@ -101,10 +101,6 @@ impl Server {
         let databases = Databases::open(&store, options).unwrap();
         Self { store: Some(store), databases, manual, dir }
     }
-}
-
-fn quick_folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 pub fn edit(json: &Value) -> Edit {

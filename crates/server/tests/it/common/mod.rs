@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+pub use scrinium_fault::noise;
 use serde_json::{Value, json};
 
 pub const PASSWORD: &str = "a password for tests";
@@ -218,16 +219,6 @@ pub fn beside(
 pub fn answer(output: &Output) -> Value {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// Bytes that cannot be compressed, the same for the same seed.
-pub fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state.to_be_bytes()[0]
-    };
-    (0..length).map(|_| next()).collect()
 }
 
 /// One connection, which is opened again after it broke. A request is sent once.

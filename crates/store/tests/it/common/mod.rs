@@ -4,6 +4,7 @@ pub(crate) mod writers;
 
 use std::path::Path;
 
+pub(crate) use scrinium_fault::{noise, quick_folder};
 use scrinium_statistics::Registry;
 use scrinium_store::{Cursor, Family, Snapshot, Store, StoreError, StoreOptions};
 
@@ -19,11 +20,6 @@ pub(crate) fn small_options(dir: &Path) -> StoreOptions {
 
 pub(crate) fn open_small(dir: &Path) -> Store {
     Store::open(small_options(dir), &Registry::new()).unwrap()
-}
-
-/// A folder in memory where there is one, for tests that ask what is written and not whether it is synced.
-pub(crate) fn quick_folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// Brings sorted entries into a derived family at once. Tells how many they are.
@@ -50,17 +46,4 @@ pub(crate) fn collect(mut cursor: Cursor<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// All keys and values of a family, ascending.
 pub(crate) fn all(snapshot: &Snapshot, family: Family) -> Vec<(Vec<u8>, Vec<u8>)> {
     collect(snapshot.cursor(family, scrinium_store::KeyRange::ALL, scrinium_store::Direction::Forward))
-}
-
-/// This many bytes, a multiple of eight, that do not compress.
-pub(crate) fn noise(seed: u32, bytes: usize) -> Vec<u8> {
-    let mut state = u64::from(seed) + 1;
-    let mut noise = vec![0; bytes];
-    for part in noise.chunks_exact_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        part.copy_from_slice(&state.to_be_bytes());
-    }
-    noise
 }
