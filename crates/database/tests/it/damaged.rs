@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::Databases;
 use scrinium_database::{DatabaseOptions, Edit, EditMode, FolderChange, ReadOptions, RowQuery};
-use scrinium_fault::{Kills, copy_folder, harm};
+use scrinium_fault::{Kills, copy_folder, harm, quick_folder};
 use scrinium_maintenance::{FindingKind, FixupOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -99,7 +99,7 @@ fn unreadable(databases: &Databases, name: &str, told: &str) -> Result<BTreeSet<
 #[test]
 fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
     let Kills { seed, count: runs } = Kills::from_environment(10);
-    let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let place = quick_folder();
     let whole = place.path().join("whole");
     fill(&whole);
     let (mut refused, mut served) = (0, 0);

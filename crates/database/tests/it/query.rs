@@ -1,22 +1,18 @@
 //! Mango queries: whatever is indexed, the answer is that of looking at every document, in one go and page by page.
 
-use std::cmp::Ordering;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use scrinium_database::{DatabaseError, Edit, EditMode, RowQuery};
-use scrinium_document::collation::sort_key;
-use scrinium_mango::{
-    Bookmark, Direction, FieldPath, IndexDefinition, MangoError, Projection, Query, Selector, plan,
-};
-use scrinium_store::{Batch, Direction as StoreDirection, Family, KeyRange};
+use scrinium_mango::{Bookmark, IndexDefinition, MangoError, Query, Selector, plan};
+use scrinium_store::{Batch, Direction, Family, KeyRange};
 use scrinium_views::{ExecutionStatistics, Find, OpenDatabase};
 use serde_json::{Value, json};
 
 use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put, replicate};
-use crate::support::{condition, documents, field, index, selector, values};
+use crate::support::{compare, condition, documents, field, index, lies_at, selector, values};
 
 /// Sort keys are cut here.
 const CUT_BYTES: usize = 1023;
@@ -62,31 +58,6 @@ fn everything(database: &OpenDatabase) -> Vec<Value> {
     documents.filter(|document| !document["_id"].as_str().unwrap().starts_with("_design/")).collect()
 }
 
-fn lies_at(document: &Value, path: &FieldPath) -> Option<Value> {
-    let projected = Projection::Fields(vec![path.clone()]).project(document);
-    path.names().iter().try_fold(projected, |value, name| value.get(name).cloned())
-}
-
-fn compare(query: &Query, left: &Value, right: &Value) -> Ordering {
-    for field in &query.sort {
-        let key = |document: &Value| {
-            let mut key = sort_key(&lies_at(document, &field.path).unwrap());
-            key.truncate(CUT_BYTES);
-            key
-        };
-        // Ids come in the order of their bytes where all documents are read.
-        let ordering = match field.path.text() {
-            "_id" if query.sort.len() == 1 => Ordering::Equal,
-            _ => key(left).cmp(&key(right)),
-        };
-        let ordering = if field.direction == Direction::Descending { ordering.reverse() } else { ordering };
-        if ordering.is_ne() {
-            return ordering;
-        }
-    }
-    Ordering::Equal
-}
-
 /// What looking at every document gives, in no order.
 fn expected(query: &Query, filter: &Selector, documents: &[Value]) -> Vec<Value> {
     let whole = query.selector.to_json();
@@ -119,7 +90,10 @@ fn check(database: &OpenDatabase, body: &Value) -> Result<(), TestCaseError> {
     (whole["limit"], whole["skip"]) = (json!(1_000_000), json!(0));
     whole.as_object_mut().unwrap().remove("fields");
     let in_order = results(database, &whole);
-    prop_assert!(in_order.is_sorted_by(|left, right| compare(&query, left, right).is_le()), "{in_order:?}");
+    prop_assert!(
+        in_order.is_sorted_by(|left, right| compare(&query, left, right, CUT_BYTES).is_le()),
+        "{in_order:?}"
+    );
     let by_id = |documents: &[Value]| {
         let mut documents = documents.to_vec();
         documents.sort_by_key(|document| document["_id"].to_string());
@@ -239,7 +213,7 @@ fn become_these(database: &OpenDatabase, documents: &[Value]) {
 static DATABASES: AtomicUsize = AtomicUsize::new(0);
 
 fn check_case(server: &Server, case: &Case) -> Result<(), TestCaseError> {
-    let number = DATABASES.fetch_add(1, AtomicOrdering::Relaxed);
+    let number = DATABASES.fetch_add(1, Ordering::Relaxed);
     let database =
         server.databases.create(&format!("d{number}"), &scrinium_database::InitialAccess::Everybody).unwrap();
     become_these(&database, &case.before);
@@ -341,7 +315,7 @@ fn what_changes_meanwhile_matches_as_it_is_answered() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut group = 0;
-            while !stop.load(AtomicOrdering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 group = 7 - group.max(3);
                 for id in ["d03", "d13", "d24", "d34"] {
                     let mut document = get(&database, id).unwrap();
@@ -356,7 +330,7 @@ fn what_changes_meanwhile_matches_as_it_is_answered() {
             // Eight of its group are never changed.
             assert!(round == 0 || found.len() >= 8, "{}", found.len());
         }
-        stop.store(true, AtomicOrdering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
     });
 }
 
@@ -415,7 +389,7 @@ fn a_field_that_cannot_be_read_is_reported() {
     let server = server.reopen();
     let store = server.store.as_ref().unwrap();
     let snapshot = store.snapshot();
-    let mut cursor = snapshot.cursor(Family::Blob, KeyRange::ALL, StoreDirection::Forward);
+    let mut cursor = snapshot.cursor(Family::Blob, KeyRange::ALL, Direction::Forward);
     let mut batch = Batch::new();
     while let Some((key, _)) = cursor.next().unwrap() {
         batch.delete(Family::Blob, key);

@@ -11,6 +11,7 @@ use scrinium_catalog::{Databases, FIRST_VOLUME, NameRange};
 use scrinium_database::{
     ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, FolderChange, NewAttachment, RowQuery,
 };
+use scrinium_fault::quick_folder;
 use scrinium_maintenance::Compactor;
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{Batch, Family, IoClass, Store, StoreOptions};
@@ -140,7 +141,7 @@ fn databases_of_several_stores_are_as_a_model_of_them_is() {
     let seed = std::env::var("SCRINIUM_SEED").ok().map_or_else(rand::random, |seed| seed.parse().unwrap());
     println!("SCRINIUM_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = quick_folder();
     let mut world = World::open(dir.path());
     let mut model: BTreeMap<String, Known> = BTreeMap::new();
     for step in 0..STEPS {
@@ -207,7 +208,7 @@ fn databases_of_several_stores_are_as_a_model_of_them_is() {
 
 #[test]
 fn writers_and_readers_go_on_while_a_database_is_moved() {
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = quick_folder();
     let world = World::open(dir.path());
     let database = world.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     prepare(&database);
@@ -271,7 +272,7 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
 /// What a crash at some moment of a move leaves is one whole database, and nothing else once it was cleared up.
 #[test]
 fn a_move_that_is_cut_off_leaves_the_database_on_one_volume() {
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = quick_folder();
     let world = World::open(&dir.path().join("live"));
     let database = world.databases.create("papers", &scrinium_database::InitialAccess::Everybody).unwrap();
     prepare(&database);
@@ -321,7 +322,7 @@ fn a_move_that_is_cut_off_leaves_the_database_on_one_volume() {
 /// Each came with an update of its own; a move brings them along with the document.
 #[test]
 fn a_document_whose_attachments_are_more_than_a_batch_takes_is_moved() {
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = quick_folder();
     let world = World::open(dir.path());
     let database = world.databases.create("papers", &scrinium_database::InitialAccess::Everybody).unwrap();
     let mut random = StdRng::seed_from_u64(1);
@@ -381,7 +382,7 @@ fn the_views_of_a_dropped_database_do_not_come_back_with_a_crash() {
 
 #[test]
 fn a_volume_that_is_away_takes_only_its_own_databases_along() {
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = quick_folder();
     let world = World::open(dir.path());
     for (name, volume) in [("here", FIRST_VOLUME), ("there", "fast"), ("elsewhere", "slow")] {
         put(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use scrinium_fault::quick_folder;
 use scrinium_log::{ArchivedLog, Log, LogError, LogOptions, Sequence};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -22,7 +23,7 @@ fn options(dir: &Path) -> LogOptions {
 
 /// In memory where that is possible: what is asked here is not whether it is synced.
 fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    quick_folder()
 }
 
 fn record(number: u64, length: usize) -> Bytes {

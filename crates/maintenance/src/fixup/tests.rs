@@ -10,6 +10,7 @@ use scrinium_database::header::Header;
 use scrinium_database::{
     Access, DatabaseOptions, Edit, EditMode, FolderChange, NewAttachment, ReadOptions, RowQuery, keys,
 };
+use scrinium_fault::quick_folder;
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, Store, StoreOptions};
 use scrinium_views::OpenDatabase;
@@ -101,7 +102,7 @@ fn everything(database: &OpenDatabase) -> Vec<String> {
 
 impl World {
     fn new() -> Self {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let dir = quick_folder();
         let mut options = StoreOptions::new(dir.path());
         options.budget_bytes = Some(32 << 20);
         options.log_extent_bytes = 4 << 20;

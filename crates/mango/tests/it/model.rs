@@ -1,15 +1,13 @@
 //! Whatever a plan says to read, the answer is that of looking at every document.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::support::{condition, condition_on, documents, field, index, selector, values};
+use crate::support::{compare, condition, condition_on, documents, field, index, lies_at, selector, values};
 use proptest::prelude::*;
 use proptest::sample::select;
 use scrinium_document::collation::sort_key;
 use scrinium_mango::{
-    Bookmark, Direction, FieldPath, IndexDefinition, MangoError, Plan, Projection, Query, Reading, Selector,
-    plan,
+    Bookmark, Direction, IndexDefinition, MangoError, Plan, Query, Reading, Selector, plan,
 };
 use serde_json::{Value, json};
 
@@ -116,11 +114,6 @@ fn page(query: &Query, plan: &Plan, documents: &[Value]) -> (Vec<(String, Value)
     (results, bookmark)
 }
 
-fn lies_at(document: &Value, path: &FieldPath) -> Option<Value> {
-    let projected = Projection::Fields(vec![path.clone()]).project(document);
-    path.names().iter().try_fold(projected, |value, name| value.get(name).cloned())
-}
-
 /// The ids of all documents that the query asks for, whatever is read: those that match, have what is sorted by, and
 /// are in the partial index if one was asked for.
 fn expected(query: &Query, plan: &Plan, documents: &[Value]) -> Vec<String> {
@@ -143,27 +136,6 @@ fn expected(query: &Query, plan: &Plan, documents: &[Value]) -> Vec<String> {
     ids
 }
 
-/// By the sort, in its direction.
-fn compare(query: &Query, left: &Value, right: &Value) -> Ordering {
-    for field in &query.sort {
-        let key = |document: &Value| {
-            let mut key = sort_key(&lies_at(document, &field.path).unwrap());
-            key.truncate(CUT_BYTES);
-            key
-        };
-        // Ids are read in the order of their bytes where all documents are read.
-        let ordering = match field.path.text() {
-            "_id" if query.sort.len() == 1 => Ordering::Equal,
-            _ => key(left).cmp(&key(right)),
-        };
-        let ordering = if field.direction == Direction::Descending { ordering.reverse() } else { ordering };
-        if ordering.is_ne() {
-            return ordering;
-        }
-    }
-    Ordering::Equal
-}
-
 fn check(body: &Value, indexes: &[Arc<IndexDefinition>], documents: &[Value]) -> Result<bool, TestCaseError> {
     let query = Query::parse(body).unwrap_or_else(|error| panic!("{body}: {error}"));
     let plan = match plan(&query, indexes) {
@@ -183,7 +155,7 @@ fn check(body: &Value, indexes: &[Arc<IndexDefinition>], documents: &[Value]) ->
     prop_assert_eq!(&ids, &expected(&query, &plan, documents), "{} by {:?}", body, plan);
     let by_id = |id: &String| documents.iter().find(|document| document["_id"] == json!(id)).unwrap();
     prop_assert!(
-        in_order.is_sorted_by(|left, right| compare(&query, by_id(left), by_id(right)).is_le()),
+        in_order.is_sorted_by(|left, right| compare(&query, by_id(left), by_id(right), CUT_BYTES).is_le()),
         "{body}: {in_order:?}"
     );
 

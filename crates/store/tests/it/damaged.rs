@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_fault::{Kills, copy_folder, harm};
+use scrinium_fault::{Kills, copy_folder, harm, quick_folder};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, KeyRange, Step, Store, StoreError, StoreOptions};
 
@@ -94,7 +94,7 @@ fn check(store: &Store, contents: &Contents, told: &str) -> (usize, usize) {
 #[test]
 fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
     let Kills { seed, count: runs } = Kills::from_environment(10);
-    let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let place = quick_folder();
     let whole = place.path().join("whole");
     let contents = fill(&whole, &mut StdRng::seed_from_u64(1));
     let (mut refused, mut with_gaps, mut sound) = (0, 0, 0);

@@ -8,6 +8,7 @@ use scrinium_backup::{
     BackupError, Created, Identity, Order, Protection, Quiet, Recipient, Repository, Restored, Source,
     Stores, Target, create, read_identities, restore,
 };
+use scrinium_fault::quick_folder;
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, LogArchive, Store, StoreOptions};
 
@@ -15,7 +16,7 @@ pub(crate) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// In memory where that is possible: what is asked here is not whether it is synced.
 pub(crate) fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    quick_folder()
 }
 
 /// Options of a store in `data` within `dir`, which archives its small log in `archive`.

@@ -15,7 +15,9 @@ use std::time::Duration;
 use lives::{promised, steps_taken};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_fault::{Cut, Cuts, Event, Failure, Faults, Journal, Plan, Slowness, rerun, run_bounded};
+use scrinium_fault::{
+    Cut, Cuts, Event, Failure, Faults, Journal, Plan, Slowness, quick_folder, rerun, run_bounded,
+};
 use world::World;
 
 const KEPT: &str = env!("CARGO_TARGET_TMPDIR");
@@ -105,7 +107,7 @@ fn what_clients_were_told_survives_a_power_loss() {
     println!("{all}");
     for run in all.runs(all.images.div_ceil(IMAGES_OF_ONE)) {
         let plan = Plan { seed: all.seed.wrapping_add(run << 32), ..all.clone() };
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = quick_folder();
         let (dir, journal) = (folder.path().join("store"), folder.path().join("journal"));
         if plan.journal.is_none() {
             std::fs::create_dir(&dir).unwrap();
@@ -138,7 +140,7 @@ fn what_clients_were_told_survives_a_failing_device() {
         let mut random = StdRng::seed_from_u64(plan.seed);
         let faults = Faults { failure: Some(Failure::some(&mut random, &PARTS)), ..slow(plan.seed) };
         println!("SCRINIUM_SEED={} {:?}", plan.seed, faults.failure);
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = quick_folder();
         let (dir, journal) = (folder.path().join("store"), folder.path().join("journal"));
         std::fs::create_dir(&dir).unwrap();
         record(&dir, &journal, plan.seed, (0, 16), &faults);

@@ -2,9 +2,13 @@
 
 #![allow(dead_code, reason = "each test file uses some of this")]
 
+use std::cmp::Ordering;
+
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::strategy::BoxedStrategy;
+use scrinium_document::collation::sort_key;
+use scrinium_mango::{Direction, FieldPath, Projection, Query};
 use serde_json::{Map, Value, json};
 
 /// A value of any type.
@@ -243,4 +247,31 @@ pub(crate) fn index(values: &[Value]) -> impl Strategy<Value = Value> + use<> {
         }
         json!({ "index": index })
     })
+}
+
+/// What a document has at a path.
+pub(crate) fn lies_at(document: &Value, path: &FieldPath) -> Option<Value> {
+    let projected = Projection::Fields(vec![path.clone()]).project(document);
+    path.names().iter().try_fold(projected, |value, name| value.get(name).cloned())
+}
+
+/// By the sort of a query, in its direction; of a key only this many bytes count.
+pub(crate) fn compare(query: &Query, left: &Value, right: &Value, cut_bytes: usize) -> Ordering {
+    for field in &query.sort {
+        let key = |document: &Value| {
+            let mut key = sort_key(&lies_at(document, &field.path).unwrap());
+            key.truncate(cut_bytes);
+            key
+        };
+        // Ids come in the order of their bytes where all documents are read.
+        let ordering = match field.path.text() {
+            "_id" if query.sort.len() == 1 => Ordering::Equal,
+            _ => key(left).cmp(&key(right)),
+        };
+        let ordering = if field.direction == Direction::Descending { ordering.reverse() } else { ordering };
+        if ordering.is_ne() {
+            return ordering;
+        }
+    }
+    Ordering::Equal
 }

@@ -4,6 +4,7 @@
 
 use proptest::prelude::*;
 use scrinium_database::{Edit, EditMode, Freshness, ReadOptions, RowQuery};
+use scrinium_fault::quick_folder;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
@@ -83,7 +84,7 @@ proptest! {
         cuts in prop::collection::vec(
             (0..12_u8, prop::option::weighted(0.7, 0..12_u8), any::<u8>(), 0..9_u8, any::<bool>()), 1..6),
     ) {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let dir = quick_folder();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
         let database = TestServer::new(&store).create("forum");
         put(&database, design());
