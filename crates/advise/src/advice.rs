@@ -96,7 +96,7 @@ impl Gain {
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum AdvisedStep {
     /// A key gets another value.
     Set {
         /// The key.
@@ -121,7 +121,7 @@ pub struct Advice {
     /// What it means, in one sentence.
     pub means: String,
     /// What to do, in this order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<AdvisedStep>,
     /// What is won.
     pub gain: Gain,
     /// How much of it in percent, at least and at most; none where it is no matter of degree.
@@ -161,7 +161,7 @@ impl Advice {
 
     /// A key gets another value.
     pub(crate) fn set(self, key: &str, value: impl Into<String>) -> Self {
-        self.step(Step::Set { key: key.to_owned(), value: value.into() })
+        self.step(AdvisedStep::Set { key: key.to_owned(), value: value.into() })
     }
 
     /// A key gets another value that the console does not set.
@@ -174,15 +174,15 @@ impl Advice {
 
     /// A command on the console.
     pub(crate) fn console(self, command: impl Into<String>) -> Self {
-        self.step(Step::Console(command.into()))
+        self.step(AdvisedStep::Console(command.into()))
     }
 
     /// What no command does.
     pub(crate) fn by_hand(self, what: impl Into<String>) -> Self {
-        self.step(Step::ByHand(what.into()))
+        self.step(AdvisedStep::ByHand(what.into()))
     }
 
-    pub(crate) fn step(mut self, step: Step) -> Self {
+    pub(crate) fn step(mut self, step: AdvisedStep) -> Self {
         self.steps.push(step);
         self
     }

@@ -14,7 +14,7 @@ mod rules;
 mod text;
 mod words;
 
-pub use advice::{Advice, Figure, Gain, Step, Unit};
+pub use advice::{Advice, AdvisedStep, Figure, Gain, Unit};
 pub use moment::{AskError, Moment, Source};
 pub use observation::{
     DatabaseUse, Event, Observation, ObservationError, Operation, Setting, TaskRun, VolumeUse,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::advice::{Advice, Figure, Step};
+use crate::advice::{Advice, AdvisedStep, Figure};
 use crate::observation::Observation;
 use crate::rule::{Rule, Support, Unjudged, Verdict};
 use crate::rules::{needs_restart, rules};
@@ -78,9 +78,9 @@ fn agree(advice: &mut [Recommended]) {
     let mut set: BTreeMap<String, usize> = BTreeMap::new();
     for (number, recommended) in (1..).zip(advice) {
         for step in &mut recommended.advice.steps {
-            let Step::Set { key, .. } = step else { continue };
+            let AdvisedStep::Set { key, .. } = step else { continue };
             match set.get(key).filter(|before| **before != number) {
-                Some(before) => *step = Step::ByHand(format!("{key}: as number {before} says.")),
+                Some(before) => *step = AdvisedStep::ByHand(format!("{key}: as number {before} says.")),
                 None => drop(set.insert(key.clone(), number)),
             }
         }
@@ -90,7 +90,7 @@ fn agree(advice: &mut [Recommended]) {
 /// Keys that `set config` changes for the time until the next start only.
 fn set_by(observation: &Observation, advice: &Advice) -> Vec<(String, String)> {
     let keys = advice.steps.iter().filter_map(|step| match step {
-        Step::Set { key, .. } => Some(key),
+        AdvisedStep::Set { key, .. } => Some(key),
         _ => None,
     });
     let by = |key: &String| {
@@ -102,11 +102,11 @@ fn set_by(observation: &Observation, advice: &Advice) -> Vec<(String, String)> {
 }
 
 /// The command that carries out a step, to be pasted into a shell.
-pub(crate) fn command(step: &Step) -> Option<String> {
+pub(crate) fn command(step: &AdvisedStep) -> Option<String> {
     match step {
-        Step::Set { key, value } => Some(format!("scrinium console 'set config {key}={value}'")),
-        Step::Console(command) => Some(format!("scrinium console '{command}'")),
-        Step::ByHand(_) => None,
+        AdvisedStep::Set { key, value } => Some(format!("scrinium console 'set config {key}={value}'")),
+        AdvisedStep::Console(command) => Some(format!("scrinium console '{command}'")),
+        AdvisedStep::ByHand(_) => None,
     }
 }
 
@@ -160,9 +160,9 @@ impl Recommended {
         })
     }
 
-    fn step(&self, step: &Step) -> Value {
+    fn step(&self, step: &AdvisedStep) -> Value {
         match step {
-            Step::Set { key, value } => json!({
+            AdvisedStep::Set { key, value } => json!({
                 "kind": "set",
                 "key": key,
                 "value": value,
@@ -170,8 +170,8 @@ impl Recommended {
                 "used": if needs_restart(key) { "next start" } else { "now" },
                 "set_by": self.set_by.iter().find(|(set, _)| set == key).map(|(_, by)| by),
             }),
-            Step::Console(_) => json!({"kind": "console", "command": command(step)}),
-            Step::ByHand(text) => json!({"kind": "by_hand", "text": text}),
+            AdvisedStep::Console(_) => json!({"kind": "console", "command": command(step)}),
+            AdvisedStep::ByHand(text) => json!({"kind": "by_hand", "text": text}),
         }
     }
 }

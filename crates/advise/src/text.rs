@@ -1,6 +1,6 @@
 //! The report as people read it.
 
-use crate::advice::{Figure, Step};
+use crate::advice::{AdvisedStep, Figure};
 use crate::report::{Recommended, Report, command};
 use crate::rules::needs_restart;
 use crate::words::{count, spoken, value, wrapped};
@@ -86,7 +86,7 @@ impl Recommended {
             text.push_str(&match (command(step), step) {
                 // A command is to be pasted, so it stays one line.
                 (Some(command), _) => format!("{before}{}\n", emphasised(&command)),
-                (None, Step::ByHand(what)) => wrapped(before, what, WIDTH),
+                (None, AdvisedStep::ByHand(what)) => wrapped(before, what, WIDTH),
                 (None, _) => String::new(),
             });
             before = "             ";
@@ -95,7 +95,7 @@ impl Recommended {
             .steps
             .iter()
             .filter_map(|step| match step {
-                Step::Set { key, .. } if needs_restart(key) => Some(key.as_str()),
+                AdvisedStep::Set { key, .. } if needs_restart(key) => Some(key.as_str()),
                 _ => None,
             })
             .collect();

@@ -107,14 +107,14 @@ pub enum Storing {
 /// What comes of a change or a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Outcome {
+pub struct ItipOutcome {
     pub storing: Storing,
     pub messages: Vec<Message>,
     /// Why it was, or was not, filed.
     pub reason: Reason,
 }
 
-impl Outcome {
+impl ItipOutcome {
     fn nothing(reason: Reason) -> Self {
         Self { storing: Storing::Keep, messages: Vec::new(), reason }
     }
@@ -218,7 +218,7 @@ pub struct Change<'a> {
 ///
 /// # Errors
 /// Why it must be refused.
-pub fn change(change: Change<'_>, person: &Person, now: Instant) -> Result<Outcome, Reason> {
+pub fn change(change: Change<'_>, person: &Person, now: Instant) -> Result<ItipOutcome, Reason> {
     let read =
         |calendar: Option<&Component>| match calendar.map(|one| meeting::Meeting::read(one, &person.zone)) {
             None | Some(Err(Reason::NothingToSchedule)) => Ok(None),
@@ -243,7 +243,7 @@ pub fn change(change: Change<'_>, person: &Person, now: Instant) -> Result<Outco
         }
         (true, false) if after.is_some() => Err(Reason::OrganizerChanged),
         (false, true) if before.is_some() => Err(Reason::OrganizerChanged),
-        (false, false) => Ok(Outcome {
+        (false, false) => Ok(ItipOutcome {
             storing: change.new.map_or(Storing::Delete, |new| Storing::Put(new.clone())),
             messages: Vec::new(),
             reason: Reason::Silent,
@@ -256,7 +256,12 @@ pub fn change(change: Change<'_>, person: &Person, now: Instant) -> Result<Outco
 ///
 /// # Errors
 /// Why it must be refused.
-pub fn answer(stored: &Component, answer: &Answer, person: &Person, now: Instant) -> Result<Outcome, Reason> {
+pub fn answer(
+    stored: &Component,
+    answer: &Answer,
+    person: &Person,
+    now: Instant,
+) -> Result<ItipOutcome, Reason> {
     let new = attendee::answered(stored, answer, person)?;
     change(Change { stored: Some(stored), new: Some(&new), keeps_answers: false, informs: true }, person, now)
 }

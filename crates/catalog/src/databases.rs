@@ -25,11 +25,11 @@ use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 /// All databases of a server. Clones share them.
 #[derive(Clone)]
 pub struct Databases {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabases>,
 }
 
 /// What all parts of a server share of its databases.
-pub(crate) struct Shared {
+pub(crate) struct SharedDatabases {
     /// Of the first store. Apart from the rest, so that a database that is kept ready does not keep its keeper.
     first: Arc<StoreContext>,
     views: Arc<ViewsContext>,
@@ -93,7 +93,7 @@ impl Databases {
         let views = Arc::new(ViewsContext::new(store));
         let server = Arc::new(ServerContext::new(options, Arc::clone(&views) as _));
         let first = Arc::new(StoreContext::open(FIRST_VOLUME, store.clone(), server)?);
-        let shared = Shared {
+        let shared = SharedDatabases {
             first,
             views,
             volumes: RwLock::default(),
@@ -125,7 +125,7 @@ impl Databases {
         &self.shared.first
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &SharedDatabases {
         &self.shared
     }
 

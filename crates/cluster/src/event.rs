@@ -94,7 +94,7 @@ pub enum Output {
         /// Which.
         submission: SubmissionId,
         /// The outcome.
-        outcome: Outcome,
+        outcome: SubmissionOutcome,
     },
     /// Take the reader's snapshot, then say [`Input::SnapshotTaken`].
     TakeSnapshot {
@@ -135,7 +135,7 @@ pub enum Output {
 
 /// What became of a submission.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum SubmissionOutcome {
     /// The engine has it. The submitter writes it into its own log, syncs, applies, says [`Input::Applied`].
     Agreed {
         /// All records up to its last.

@@ -15,8 +15,8 @@ use scrinium_log::{Chain, Sequence};
 use crate::value::{decode_members, encode_incarnation};
 use crate::{
     CallId, Compare, Control, Entry, EntryError, EntryKind, Epoch, Incarnation, Input, Keys, Leadership,
-    MemberId, Membership, NoAnswer, Operation, Outcome, Output, Refusal, Reply, Revision, Role, Rules,
-    StopReason, SubmissionId, Timing, Transaction, encode_members,
+    MemberId, Membership, NoAnswer, Operation, Output, Refusal, Reply, Revision, Role, Rules, StopReason,
+    SubmissionId, SubmissionOutcome, Timing, Transaction, encode_members,
 };
 use read::Reads;
 use report::Reports;
@@ -492,7 +492,7 @@ impl<R: Rules> Group<R> {
             && !std::mem::replace(&mut pending.given_up, true)
             && let Some(submission) = pending.submission
         {
-            out.push(Output::Submitted { submission, outcome: Outcome::Unknown });
+            out.push(Output::Submitted { submission, outcome: SubmissionOutcome::Unknown });
         }
     }
 
@@ -501,7 +501,7 @@ impl<R: Rules> Group<R> {
         self.calls.give_up(Kind::Append);
         if let (Some(submission), false) = (pending.submission, pending.given_up) {
             let refusal = Refusal::NotLeader { leader: self.other_leader() };
-            out.push(Output::Submitted { submission, outcome: Outcome::Refused(refusal) });
+            out.push(Output::Submitted { submission, outcome: SubmissionOutcome::Refused(refusal) });
         }
     }
 }

@@ -35,7 +35,7 @@ mod value;
 
 pub use engine::{Compare, NoAnswer, Operation, Reply, StoredKey, Transaction};
 pub use entry::{Entry, EntryError, EntryKind, LARGEST_ENTRY_BYTES, LARGEST_RECORDS_BYTES, MOST_RECORDS};
-pub use event::{Control, Freshness, Input, Outcome, Output, Refusal, Role};
+pub use event::{Control, Freshness, Input, Output, Refusal, Role, SubmissionOutcome};
 pub use group::{Group, GroupOptions, MOST_READS, begin};
 pub use identity::{CallId, Epoch, Incarnation, MemberId, ReadId, Revision, SubmissionId};
 pub use keys::{Keys, LONGEST_NAME, NameError};

@@ -99,7 +99,7 @@ pub(crate) struct Prepared {
     pub(crate) outside: Vec<Content>,
     pub(crate) attachments: Vec<PreparedAttachment>,
     pub(crate) remove_attachments: Vec<String>,
-    pub(crate) beside: Beside,
+    pub(crate) beside: SideEffects,
     pub(crate) access: Access,
     pub(crate) secret: Secret,
     /// All fields in one place, where functions of design documents are asked about them.
@@ -109,7 +109,7 @@ pub(crate) struct Prepared {
 
 /// What an edit brings besides its document.
 #[derive(Clone, Default)]
-pub(crate) struct Beside {
+pub(crate) struct SideEffects {
     pub(crate) folders: Vec<FolderChange>,
     pub(crate) editor: Option<Arc<str>>,
     pub(crate) read_by: Option<Arc<str>>,
@@ -197,7 +197,7 @@ impl ParsedEdit {
         let contents = &database.context.contents;
         let options = &database.context.options();
         edit.ask_guard(&mut parsed, mode, (database, access))?;
-        let beside = Beside {
+        let beside = SideEffects {
             folders: edit.folders,
             editor: edit.editor,
             read_by: edit.read_by,
@@ -297,7 +297,7 @@ impl Edit {
             outside: Vec::new(),
             attachments: attachments.collect::<Result<_>>()?,
             remove_attachments: self.remove_attachments,
-            beside: Beside {
+            beside: SideEffects {
                 folders: self.folders,
                 editor: self.editor,
                 read_by: self.read_by,
@@ -326,7 +326,7 @@ impl Prepared {
             outside: Vec::new(),
             attachments: Vec::new(),
             remove_attachments: Vec::new(),
-            beside: Beside::default(),
+            beside: SideEffects::default(),
             access,
             secret: Secret::Keep,
             members: None,

@@ -60,7 +60,7 @@ pub use edit::{Edit, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
 pub use edit_mode::EditMode;
 pub use error::{DatabaseError, InvalidInput, Oversized, Result};
 pub use folder::members::{
-    FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
+    FolderChanges, FolderMember, FolderMemberChange, FolderMembers, FolderPlace, MAX_MEMBERS_AT_ONCE,
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};

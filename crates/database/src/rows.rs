@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::access::Access;
 use crate::database::Database;
 use crate::error::Result;
-use crate::folder::members::{Place, Places};
+use crate::folder::members::{FolderPlace, FolderPlaces};
 use crate::read::ReadOptions;
 use documents::{Kind, ListedRows, RangeRows};
 
@@ -154,7 +154,7 @@ pub struct Row {
     /// Why, where the word does not say all.
     pub reason: Option<String>,
     /// In a page of a folder: where in it the document is.
-    pub place: Option<Place>,
+    pub place: Option<FolderPlace>,
     /// How deep the row is: in a page with categories, how many of these it lies in; in a view with responses, how many
     /// documents it is beneath; the sum where it is both.
     pub level: Option<u32>,
@@ -187,7 +187,7 @@ pub struct Rows {
     pub reduced: bool,
     source: Source,
     /// The rows are those of a folder.
-    pub places: Option<Places>,
+    pub places: Option<FolderPlaces>,
 }
 
 /// Rows of something else than documents in the order of their ids.
@@ -226,7 +226,7 @@ impl Rows {
     }
 
     /// Says with each row where in a folder its document is.
-    pub fn tell_places(&mut self, places: Places) {
+    pub fn tell_places(&mut self, places: FolderPlaces) {
         self.places = Some(places);
     }
 

@@ -5,7 +5,7 @@ use crate::request::BodyError;
 use crate::value::DateTime;
 use crate::xml::Element;
 
-type Outcome<T> = Result<T, BodyError>;
+type BodyResult<T> = Result<T, BodyError>;
 
 /// From a time (with it) to another (without it), in UTC. One of them may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    pub(crate) fn read(element: &Element) -> Outcome<Self> {
+    pub(crate) fn read(element: &Element) -> BodyResult<Self> {
         let time = |name: &str| match element.attribute(name) {
             None => Ok(None),
             Some(text) => match DateTime::parse(text) {
@@ -100,7 +100,7 @@ pub struct PropertyFilter {
 }
 
 impl PropertyFilter {
-    fn read(element: &Element, namespace: &str) -> Outcome<Self> {
+    fn read(element: &Element, namespace: &str) -> BodyResult<Self> {
         let name = element.attribute("name").ok_or(BodyError::Missing("name"))?.to_owned();
         let mut filter = Self { name, all_of: element.attribute("test") == Some("allof"), ..Self::default() };
         for child in element.elements().filter(|child| child.name.namespace == namespace) {
@@ -148,7 +148,7 @@ pub struct ComponentFilter {
 
 impl ComponentFilter {
     /// Reads a `comp-filter`.
-    pub(crate) fn read(element: &Element) -> Outcome<Self> {
+    pub(crate) fn read(element: &Element) -> BodyResult<Self> {
         let name = element.attribute("name").ok_or(BodyError::Missing("name"))?.to_owned();
         let mut filter = Self { name, ..Self::default() };
         for child in element.elements().filter(|child| child.name.namespace == CALDAV) {
@@ -185,7 +185,7 @@ pub struct ContactFilter {
 }
 
 impl ContactFilter {
-    pub(crate) fn read(element: &Element) -> Outcome<Self> {
+    pub(crate) fn read(element: &Element) -> BodyResult<Self> {
         let mut filter = Self { all_of: element.attribute("test") == Some("allof"), properties: Vec::new() };
         for child in element.elements().filter(|child| child.is(CARDDAV, "prop-filter")) {
             filter.properties.push(PropertyFilter::read(child, CARDDAV)?);
@@ -214,7 +214,7 @@ pub struct ComponentSelection {
 }
 
 impl ComponentSelection {
-    pub(crate) fn read(element: &Element) -> Outcome<Self> {
+    pub(crate) fn read(element: &Element) -> BodyResult<Self> {
         let name = element.attribute("name").ok_or(BodyError::Missing("name"))?.to_owned();
         let (mut properties, mut components) = (Some(Vec::new()), Some(Vec::new()));
         for child in element.elements().filter(|child| child.name.namespace == CALDAV) {

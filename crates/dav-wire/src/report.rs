@@ -8,7 +8,7 @@ use crate::xml::{Element, Name, XmlLimits};
 /// Resources of one multiget.
 const HREFS_MAX: usize = 10_000;
 
-type Outcome<T> = Result<T, BodyError>;
+type BodyResult<T> = Result<T, BodyError>;
 
 /// How calendars come back (RFC 4791, section 9.6).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Report {
     ///
     /// # Errors
     /// [`BodyError`]
-    pub fn parse(body: &[u8], limits: XmlLimits) -> Outcome<Self> {
+    pub fn parse(body: &[u8], limits: XmlLimits) -> BodyResult<Self> {
         let root = Element::parse(body, limits)?;
         match (root.name.namespace.as_str(), root.name.local.as_str()) {
             (CALDAV, "calendar-query") => {
@@ -247,7 +247,7 @@ impl Report {
     }
 }
 
-fn hrefs(root: &Element) -> Outcome<Vec<String>> {
+fn hrefs(root: &Element) -> BodyResult<Vec<String>> {
     let hrefs: Vec<String> = root
         .elements()
         .filter(|child| child.is(DAV, "href"))
@@ -261,7 +261,7 @@ fn href_elements(hrefs: &[String]) -> impl Iterator<Item = Element> {
     hrefs.iter().map(|href| Element::new(DAV, "href").with_text(href))
 }
 
-fn limit(root: &Element, namespace: &str) -> Outcome<Option<u64>> {
+fn limit(root: &Element, namespace: &str) -> BodyResult<Option<u64>> {
     let Some(limit) = root.child(namespace, "limit") else { return Ok(None) };
     let text = limit.child(namespace, "nresults").ok_or(BodyError::Missing("nresults"))?.text();
     let limit = text.trim().parse::<u64>().ok().filter(|limit| *limit > 0);
@@ -277,7 +277,7 @@ fn properties(root: &Element) -> Vec<Name> {
     root.child(DAV, "prop").map(names).unwrap_or_default()
 }
 
-fn sync_collection(root: &Element) -> Outcome<Report> {
+fn sync_collection(root: &Element) -> BodyResult<Report> {
     let token =
         root.child(DAV, "sync-token").ok_or(BodyError::Missing("sync-token"))?.text().trim().to_owned();
     let level = root.child(DAV, "sync-level").map(|level| level.text().trim().to_owned());
@@ -296,7 +296,7 @@ fn sync_collection(root: &Element) -> Outcome<Report> {
     })
 }
 
-fn principal_property_search(root: &Element) -> Outcome<Report> {
+fn principal_property_search(root: &Element) -> BodyResult<Report> {
     let search = |element: &Element| {
         let found = element.child(DAV, "match").ok_or(BodyError::Missing("match"))?;
         Ok(PropertySearch {
@@ -305,7 +305,7 @@ fn principal_property_search(root: &Element) -> Outcome<Report> {
             match_type: found.attribute("match-type").map(str::to_owned),
         })
     };
-    let searches: Outcome<Vec<PropertySearch>> =
+    let searches: BodyResult<Vec<PropertySearch>> =
         root.elements().filter(|child| child.is(DAV, "property-search")).map(search).collect();
     let searches = searches?;
     if searches.is_empty() {
@@ -329,7 +329,7 @@ impl PropertySearch {
     }
 }
 
-fn expanded(element: &Element) -> Outcome<Vec<ExpandedProperty>> {
+fn expanded(element: &Element) -> BodyResult<Vec<ExpandedProperty>> {
     let all = element.elements().filter(|child| child.is(DAV, "property"));
     all.map(|property| {
         let local = property.attribute("name").ok_or(BodyError::Missing("name"))?;
@@ -349,9 +349,13 @@ impl ExpandedProperty {
 }
 
 impl Selection {
-    fn read(root: &Element) -> Outcome<Self> {
+    fn read(root: &Element) -> BodyResult<Self> {
         if let Some(properties) = root.child(DAV, "prop") {
-            return properties.elements().map(Requested::read).collect::<Outcome<_>>().map(Self::Properties);
+            return properties
+                .elements()
+                .map(Requested::read)
+                .collect::<BodyResult<_>>()
+                .map(Self::Properties);
         }
         Ok(if root.child(DAV, "propname").is_some() { Self::Names } else { Self::All })
     }
@@ -368,7 +372,7 @@ impl Selection {
 }
 
 impl Requested {
-    fn read(element: &Element) -> Outcome<Self> {
+    fn read(element: &Element) -> BodyResult<Self> {
         if element.is(CALDAV, "calendar-data") {
             let range = |name: &str| element.child(CALDAV, name).map(TimeRange::read).transpose();
             return Ok(Self::CalendarData(CalendarData {

@@ -2,13 +2,13 @@
 
 use crate::error::{ErrorValue, Reason};
 use crate::functions::{SortOptions, order_values};
-use crate::machine::{Fault, Machine, Outcome, Slot};
+use crate::machine::{Fault, Machine, MachineResult, Slot};
 use crate::number::whole;
 use crate::program::{Form, Node};
 use crate::value::Value;
 
 impl Machine<'_> {
-    pub(crate) fn form(&mut self, form: &Form) -> Outcome {
+    pub(crate) fn form(&mut self, form: &Form) -> MachineResult {
         match form {
             Form::If { branches, otherwise } => {
                 for (condition, value) in branches {
@@ -78,7 +78,7 @@ impl Machine<'_> {
 
     /// Statements one after the other; the last one is the answer. As at the top of a formula, an error
     /// in one of the others does not stop the rest.
-    fn body(&mut self, nodes: &[Node]) -> Outcome {
+    fn body(&mut self, nodes: &[Node]) -> MachineResult {
         let mut outcome = Ok(Value::truth(true));
         for node in nodes {
             outcome = self.evaluate(node);
@@ -90,14 +90,14 @@ impl Machine<'_> {
     }
 
     /// The body of a loop, whose value nobody asks for.
-    fn round(&mut self, nodes: &[Node]) -> Outcome<()> {
+    fn round(&mut self, nodes: &[Node]) -> MachineResult<()> {
         match self.body(nodes) {
             Ok(_) | Err(Fault::Error(_)) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
 
-    fn choose(&mut self, number: &Node, values: &[Node]) -> Outcome {
+    fn choose(&mut self, number: &Node, values: &[Node]) -> MachineResult {
         let Value::Number(numbers) = self.evaluate(number)? else {
             return Err(ErrorValue::message("@Select", "its first argument is a number").into());
         };
@@ -114,7 +114,7 @@ impl Machine<'_> {
         self.evaluate(node)
     }
 
-    fn transform(&mut self, list: &Node, slot: u16, body: &Node) -> Outcome {
+    fn transform(&mut self, list: &Node, slot: u16, body: &Node) -> MachineResult {
         let list = self.operand(list)?;
         let before = self.set(slot, Slot::Unknown);
         self.transforms += 1;
@@ -139,7 +139,7 @@ impl Machine<'_> {
     }
 
     /// Sorts by merging, which ends in time whatever the expression answers.
-    fn sort(&mut self, list: &Node, options: &Node, slots: (u16, u16), greater: &Node) -> Outcome {
+    fn sort(&mut self, list: &Node, options: &Node, slots: (u16, u16), greater: &Node) -> MachineResult {
         let options = SortOptions::read(&*self.operand(options)?)?;
         let list = self.evaluate(list)?;
         self.charge(list.weight())?;
@@ -181,7 +181,7 @@ impl Machine<'_> {
         right: &[usize],
         slots: (u16, u16),
         greater: &Node,
-    ) -> Outcome<Vec<usize>> {
+    ) -> MachineResult<Vec<usize>> {
         let mut merged = Vec::with_capacity(left.len() + right.len());
         let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
         while let (Some(first), Some(second)) = (left.peek(), right.peek()) {

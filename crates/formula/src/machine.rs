@@ -12,7 +12,7 @@ use crate::functions::{Arguments, Function, Native};
 use crate::lexer::position;
 use crate::number::whole;
 use crate::operators;
-use crate::program::{Node, Program, Step};
+use crate::program::{BinaryStep, Node, Program};
 use crate::syntax::{Binary, Operator};
 use crate::value::Value;
 
@@ -45,7 +45,7 @@ impl From<Arc<ErrorValue>> for Fault {
     }
 }
 
-pub(crate) type Outcome<T = Value> = Result<T, Fault>;
+pub(crate) type MachineResult<T = Value> = Result<T, Fault>;
 
 /// A value, borrowed where it is a constant of the program.
 pub(crate) enum Operand<'p> {
@@ -175,7 +175,7 @@ impl<'e> Machine<'e> {
     }
 
     /// Counts work, and stops the evaluation when it was too much.
-    pub(crate) fn charge(&mut self, steps: usize) -> Outcome<()> {
+    pub(crate) fn charge(&mut self, steps: usize) -> MachineResult<()> {
         let left = u32::try_from(steps).ok().and_then(|steps| self.steps_left.checked_sub(steps));
         match left {
             Some(left) => {
@@ -190,7 +190,7 @@ impl<'e> Machine<'e> {
     }
 
     /// Counts the making of a text of this many bytes.
-    pub(crate) fn charge_text(&mut self, bytes: usize) -> Outcome<()> {
+    pub(crate) fn charge_text(&mut self, bytes: usize) -> MachineResult<()> {
         if bytes > MAX_TEXT_BYTES {
             return Err(Fault::Limit(EvaluationError::TextTooLong { limit_bytes: MAX_TEXT_BYTES }));
         }
@@ -198,7 +198,7 @@ impl<'e> Machine<'e> {
     }
 
     /// Counts the making of a list of this many elements.
-    pub(crate) fn charge_list(&mut self, elements: usize) -> Outcome<()> {
+    pub(crate) fn charge_list(&mut self, elements: usize) -> MachineResult<()> {
         if elements > MAX_ELEMENTS {
             return Err(Fault::Limit(EvaluationError::ListTooLong { limit: MAX_ELEMENTS }));
         }
@@ -206,32 +206,32 @@ impl<'e> Machine<'e> {
     }
 
     /// Counts the making of more elements of a list that has some.
-    pub(crate) fn charge_growth(&mut self, elements: usize, more: usize) -> Outcome<()> {
+    pub(crate) fn charge_growth(&mut self, elements: usize, more: usize) -> MachineResult<()> {
         if elements.saturating_add(more) > MAX_ELEMENTS {
             return Err(Fault::Limit(EvaluationError::ListTooLong { limit: MAX_ELEMENTS }));
         }
         self.charge(more)
     }
 
-    pub(crate) fn document(&self) -> Outcome<&'e dyn Fields> {
+    pub(crate) fn document(&self) -> MachineResult<&'e dyn Fields> {
         self.surroundings.map(|(document, _)| document).ok_or(Fault::NotConstant)
     }
 
-    pub(crate) fn environment(&self) -> Outcome<&'e Environment> {
+    pub(crate) fn environment(&self) -> MachineResult<&'e Environment> {
         self.surroundings.map(|(_, environment)| environment).ok_or(Fault::NotConstant)
     }
 
-    pub(crate) fn zone(&self) -> Outcome<&'e TimeZone> {
+    pub(crate) fn zone(&self) -> MachineResult<&'e TimeZone> {
         self.environment().map(|environment| &environment.time_zone)
     }
 
-    pub(crate) fn now(&self) -> Outcome<Timestamp> {
+    pub(crate) fn now(&self) -> MachineResult<Timestamp> {
         self.environment().map(|environment| environment.now)
     }
 
     /// Notes on an error where it arose.
     #[inline]
-    pub(crate) fn located<T>(&mut self, outcome: Outcome<T>, at: u32) -> Outcome<T> {
+    pub(crate) fn located<T>(&mut self, outcome: MachineResult<T>, at: u32) -> MachineResult<T> {
         outcome.map_err(|fault| self.locate(fault, at))
     }
 
@@ -251,14 +251,14 @@ impl<'e> Machine<'e> {
         }
     }
 
-    pub(crate) fn operand<'p>(&mut self, node: &'p Node) -> Outcome<Operand<'p>> {
+    pub(crate) fn operand<'p>(&mut self, node: &'p Node) -> MachineResult<Operand<'p>> {
         match node {
             Node::Constant(value) => Ok(Operand::Constant(value)),
             _ => self.evaluate(node).map(Operand::Owned),
         }
     }
 
-    pub(crate) fn evaluate(&mut self, node: &Node) -> Outcome {
+    pub(crate) fn evaluate(&mut self, node: &Node) -> MachineResult {
         self.charge(1)?;
         match node {
             Node::Constant(value) => Ok(value.clone()),
@@ -322,7 +322,7 @@ impl<'e> Machine<'e> {
         }
     }
 
-    fn list(&mut self, nodes: &[Node]) -> Outcome {
+    fn list(&mut self, nodes: &[Node]) -> MachineResult {
         let mut values = Vec::with_capacity(nodes.len());
         for node in nodes {
             values.push(self.operand(node)?);
@@ -330,9 +330,9 @@ impl<'e> Machine<'e> {
         operators::concatenate(self, &values)
     }
 
-    fn chain(&mut self, first: &Node, rest: &[Step]) -> Outcome {
+    fn chain(&mut self, first: &Node, rest: &[BinaryStep]) -> MachineResult {
         let mut left = self.operand(first)?;
-        for Step { binary, operand, at } in rest {
+        for BinaryStep { binary, operand, at } in rest {
             let right = self.operand(operand)?;
             let outcome = operators::binary(self, *binary, &left, &right);
             left = Operand::Owned(self.located(outcome, *at)?);
@@ -341,7 +341,7 @@ impl<'e> Machine<'e> {
     }
 
     /// Whether a condition holds, without making a value of it where that is not needed.
-    pub(crate) fn condition(&mut self, origin: &'static str, node: &Node) -> Outcome<bool> {
+    pub(crate) fn condition(&mut self, origin: &'static str, node: &Node) -> MachineResult<bool> {
         match node {
             Node::Compare { left, right, binary, at } => {
                 self.charge(1)?;
@@ -355,18 +355,18 @@ impl<'e> Machine<'e> {
         }
     }
 
-    fn comparison(&mut self, left: &Node, right: &Node, binary: Binary, at: u32) -> Outcome<bool> {
+    fn comparison(&mut self, left: &Node, right: &Node, binary: Binary, at: u32) -> MachineResult<bool> {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         let outcome = operators::compare(self, binary, &left, &right);
         self.located(outcome, at)
     }
 
     /// AND and OR from left to right; an operand that cannot change the outcome is not evaluated.
-    fn logic(&mut self, first: &Node, rest: &[Step]) -> Outcome<bool> {
+    fn logic(&mut self, first: &Node, rest: &[BinaryStep]) -> MachineResult<bool> {
         let (symbol, at) = rest.first().map_or(("'&'", 0), |step| (step.binary.symbol(), step.at));
         let outcome = self.condition(symbol, first);
         let mut result = self.located(outcome, at)?;
-        for Step { binary, operand, at } in rest {
+        for BinaryStep { binary, operand, at } in rest {
             if result == (binary.operator == Operator::Or) {
                 continue;
             }
@@ -376,7 +376,7 @@ impl<'e> Machine<'e> {
         Ok(result)
     }
 
-    fn call(&mut self, function: &'static Function, native: Native, arguments: &[Node]) -> Outcome {
+    fn call(&mut self, function: &'static Function, native: Native, arguments: &[Node]) -> MachineResult {
         let call =
             |machine: &mut Self, values: &[Operand<'_>]| native(machine, &Arguments { function, values });
         // The usual numbers of arguments need no allocation.
@@ -405,7 +405,7 @@ impl<'e> Machine<'e> {
     }
 
     /// Stores a value, an error too; the statement itself then answers with it.
-    fn assign(&mut self, slot: u16, node: &Node) -> Outcome {
+    fn assign(&mut self, slot: u16, node: &Node) -> MachineResult {
         let value = match self.evaluate(node) {
             Ok(value) => value,
             Err(Fault::Error(error)) => Value::Error(error),
@@ -422,7 +422,7 @@ impl<'e> Machine<'e> {
         }
     }
 
-    fn field(&mut self, number: u16) -> Outcome {
+    fn field(&mut self, number: u16) -> MachineResult {
         let Some(field) = self.program.fields.get(usize::from(number)) else { return Ok(Value::empty()) };
         let Some(slot) = field.slot else {
             return self.document()?.field(&field.name).map_or_else(|| Ok(Value::empty()), usable);
@@ -433,7 +433,7 @@ impl<'e> Machine<'e> {
         }
     }
 
-    pub(crate) fn has_field(&mut self, number: u16) -> Outcome<bool> {
+    pub(crate) fn has_field(&mut self, number: u16) -> MachineResult<bool> {
         let Some(field) = self.program.fields.get(usize::from(number)) else { return Ok(false) };
         match field.slot {
             None => Ok(self.document()?.field(&field.name).is_some()),
@@ -442,7 +442,7 @@ impl<'e> Machine<'e> {
     }
 
     /// A field by its name; none if the document lacks it.
-    pub(crate) fn field_named(&mut self, name: &str) -> Outcome<Option<Value>> {
+    pub(crate) fn field_named(&mut self, name: &str) -> MachineResult<Option<Value>> {
         let program = self.program;
         self.charge(program.fields.len())?;
         let known = program.fields.iter().find(|field| same_name(&field.name, name));
@@ -456,7 +456,7 @@ impl<'e> Machine<'e> {
     }
 
     /// Asks the document for a field, once.
-    fn look_up(&mut self, slot: u16, name: &str) -> Outcome<&Slot> {
+    fn look_up(&mut self, slot: u16, name: &str) -> MachineResult<&Slot> {
         let slot = usize::from(slot);
         if matches!(self.slots.get(slot), Some(Slot::Unknown)) {
             let found = self.document()?.field(name).map_or(Slot::Missing, Slot::Known);
@@ -477,7 +477,7 @@ fn same_name(left: &str, right: &str) -> bool {
     if ascii { left.eq_ignore_ascii_case(right) } else { lower(left).eq(lower(right)) }
 }
 
-fn usable(value: Value) -> Outcome {
+fn usable(value: Value) -> MachineResult {
     match value {
         Value::Error(error) => Err(Fault::Error(error)),
         value => Ok(value),
@@ -486,7 +486,7 @@ fn usable(value: Value) -> Outcome {
 
 /// Whether a condition holds: a number other than 0, or a list with one. The empty text, which is what a
 /// missing field reads as, does not.
-pub(crate) fn truth(origin: &'static str, value: &Value) -> Outcome<bool> {
+pub(crate) fn truth(origin: &'static str, value: &Value) -> MachineResult<bool> {
     match value {
         Value::Number(_) => Ok(value.is_true()),
         _ if value.is_empty_text() => Ok(false),
@@ -497,7 +497,7 @@ pub(crate) fn truth(origin: &'static str, value: &Value) -> Outcome<bool> {
     }
 }
 
-fn subscript(list: &Value, index: &Value) -> Outcome {
+fn subscript(list: &Value, index: &Value) -> MachineResult {
     const ORIGIN: &str = "a subscript";
     let Value::Number(numbers) = index else {
         let reason = Reason::Operand { expected: "a number", found: index.kind() };

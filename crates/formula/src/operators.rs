@@ -10,12 +10,17 @@ use smol_str::{SmolStr, SmolStrBuilder};
 
 use crate::datetime::DateTime;
 use crate::error::{ErrorValue, Reason};
-use crate::machine::{Fault, MAX_ELEMENTS, Machine, Operand, Outcome};
+use crate::machine::{Fault, MAX_ELEMENTS, Machine, MachineResult, Operand};
 use crate::syntax::{Binary, COMPARISON, Operator};
 use crate::value::{List, Text, Value};
 
 /// Applies an arithmetic operator or a comparison.
-pub(crate) fn binary(machine: &mut Machine<'_>, binary: Binary, left: &Value, right: &Value) -> Outcome {
+pub(crate) fn binary(
+    machine: &mut Machine<'_>,
+    binary: Binary,
+    left: &Value,
+    right: &Value,
+) -> MachineResult {
     if binary.operator.level() == COMPARISON {
         return compare(machine, binary, left, right).map(Value::truth);
     }
@@ -61,7 +66,7 @@ fn mismatch(binary: Binary, left: &Value, right: &Value) -> Fault {
     ErrorValue::new(binary.symbol(), reason).into()
 }
 
-fn numbers(binary: Binary, left: f64, right: f64) -> Outcome<f64> {
+fn numbers(binary: Binary, left: f64, right: f64) -> MachineResult<f64> {
     let result = match binary.operator {
         Operator::Multiply => left * right,
         Operator::Divide if right == 0.0 => {
@@ -77,7 +82,7 @@ fn numbers(binary: Binary, left: f64, right: f64) -> Outcome<f64> {
     Err(ErrorValue::message(binary.symbol(), "the result is too large for a number").into())
 }
 
-fn joined(machine: &mut Machine<'_>, left: &Text, right: &Text) -> Outcome<Text> {
+fn joined(machine: &mut Machine<'_>, left: &Text, right: &Text) -> MachineResult<Text> {
     machine.charge_text(left.len() + right.len())?;
     let mut text = SmolStrBuilder::new();
     text.push_str(left);
@@ -85,12 +90,12 @@ fn joined(machine: &mut Machine<'_>, left: &Text, right: &Text) -> Outcome<Text>
     Ok(text.finish())
 }
 
-fn moved(machine: &mut Machine<'_>, time: DateTime, seconds: f64) -> Outcome<DateTime> {
+fn moved(machine: &mut Machine<'_>, time: DateTime, seconds: f64) -> MachineResult<DateTime> {
     time.plus_seconds(seconds, machine.zone()?)
         .ok_or_else(|| ErrorValue::message("'+'", "the date-time is outside the calendar").into())
 }
 
-fn seconds_between(machine: &mut Machine<'_>, later: &DateTime, earlier: &DateTime) -> Outcome<f64> {
+fn seconds_between(machine: &mut Machine<'_>, later: &DateTime, earlier: &DateTime) -> MachineResult<f64> {
     let seconds = match (later, earlier) {
         // Needs no time zone, and can therefore be reckoned when the formula is compiled.
         (DateTime::Date(_), DateTime::Date(_)) | (DateTime::Time(_), DateTime::Time(_)) => {
@@ -114,7 +119,7 @@ pub(crate) fn times_of(
     machine: &mut Machine<'_>,
     origin: &'static str,
     texts: &List<Text>,
-) -> Outcome<List<DateTime>> {
+) -> MachineResult<List<DateTime>> {
     machine.charge(texts.len())?;
     texts.try_map(|text| {
         DateTime::from_rfc3339(text).ok_or_else(|| {
@@ -134,8 +139,8 @@ fn combine<A, B, C>(
     binary: Binary,
     left: &List<A>,
     right: &List<B>,
-    mut apply: impl FnMut(&mut Machine<'_>, &A, &B) -> Outcome<C>,
-) -> Outcome<List<C>> {
+    mut apply: impl FnMut(&mut Machine<'_>, &A, &B) -> MachineResult<C>,
+) -> MachineResult<List<C>> {
     if let (Some(left), Some(right)) = (left.single(), right.single()) {
         return apply(machine, left, right).map(List::one);
     }
@@ -188,7 +193,7 @@ pub(crate) fn compare(
     binary: Binary,
     left: &Value,
     right: &Value,
-) -> Outcome<bool> {
+) -> MachineResult<bool> {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
             any_pair(machine, binary, left, right, |_, left, right| {
@@ -219,7 +224,7 @@ pub(crate) fn compare(
     }
 }
 
-fn compare_times(binary: Binary) -> impl Fn(&mut Machine<'_>, &DateTime, &DateTime) -> Outcome<bool> {
+fn compare_times(binary: Binary) -> impl Fn(&mut Machine<'_>, &DateTime, &DateTime) -> MachineResult<bool> {
     move |machine, left, right| {
         let order = match (left, right) {
             // These need no time zone, and can therefore be reckoned when the formula is compiled.
@@ -255,8 +260,8 @@ fn any_pair<A, B>(
     binary: Binary,
     left: &List<A>,
     right: &List<B>,
-    mut holds: impl FnMut(&mut Machine<'_>, &A, &B) -> Outcome<bool>,
-) -> Outcome<bool> {
+    mut holds: impl FnMut(&mut Machine<'_>, &A, &B) -> MachineResult<bool>,
+) -> MachineResult<bool> {
     if let (Some(left), Some(right)) = (left.single(), right.single()) {
         return holds(machine, left, right);
     }
@@ -281,7 +286,7 @@ fn any_pair<A, B>(
 }
 
 /// The list of all the elements of these values, which must be of one type.
-pub(crate) fn concatenate(machine: &mut Machine<'_>, values: &[Operand<'_>]) -> Outcome {
+pub(crate) fn concatenate(machine: &mut Machine<'_>, values: &[Operand<'_>]) -> MachineResult {
     let length = values.iter().map(|value| value.len()).sum();
     machine.charge_list(length)?;
     let Some(first) = values.first() else { return Ok(Value::empty()) };
@@ -322,7 +327,7 @@ pub(crate) fn concatenate(machine: &mut Machine<'_>, values: &[Operand<'_>]) -> 
 }
 
 /// A number, or each of a list, with its sign changed.
-pub(crate) fn negate(machine: &mut Machine<'_>, value: &Value) -> Outcome {
+pub(crate) fn negate(machine: &mut Machine<'_>, value: &Value) -> MachineResult {
     let Value::Number(list) = value else { return Err(sign_needs_number("'-'", value)) };
     machine.charge(list.len())?;
     Ok(list.single().map_or_else(
@@ -332,7 +337,7 @@ pub(crate) fn negate(machine: &mut Machine<'_>, value: &Value) -> Outcome {
 }
 
 /// A number as it is.
-pub(crate) fn plus(value: Value) -> Outcome {
+pub(crate) fn plus(value: Value) -> MachineResult {
     if matches!(value, Value::Number(_)) { Ok(value) } else { Err(sign_needs_number("'+'", &value)) }
 }
 

@@ -81,12 +81,12 @@ pub(crate) enum Node {
     /// Arithmetic, or several comparisons, from left to right.
     Chain {
         first: Box<Node>,
-        rest: Box<[Step]>,
+        rest: Box<[BinaryStep]>,
     },
     /// AND and OR, from left to right.
     Logic {
         first: Box<Node>,
-        rest: Box<[Step]>,
+        rest: Box<[BinaryStep]>,
     },
     Subscript {
         list: Box<Node>,
@@ -106,7 +106,7 @@ pub(crate) enum Node {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct BinaryStep {
     pub(crate) binary: Binary,
     pub(crate) operand: Node,
     pub(crate) at: u32,

@@ -32,7 +32,7 @@ const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 const POLICY: HeaderName = HeaderName::from_static("content-security-policy");
 
 /// What was found of an attachment that is asked for.
-enum Found {
+enum FoundAttachment {
     Known { digest: String },
     Outside { length: u64 },
     Part(Box<Part>),
@@ -67,9 +67,9 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
         })
         .await?;
     match found {
-        Found::Known { digest } => Ok(response::not_modified(&digest)),
-        Found::Outside { length } => Err(HttpError::range_not_satisfiable(length)),
-        Found::Part(part) => answer(context, *part),
+        FoundAttachment::Known { digest } => Ok(response::not_modified(&digest)),
+        FoundAttachment::Outside { length } => Err(HttpError::range_not_satisfiable(length)),
+        FoundAttachment::Part(part) => answer(context, *part),
     }
 }
 
@@ -79,10 +79,10 @@ struct Asked {
     known: Vec<HeaderValue>,
 }
 
-fn find(reader: AttachmentReader, asked: &Asked, boundary: &str) -> Result<Found> {
+fn find(reader: AttachmentReader, asked: &Asked, boundary: &str) -> Result<FoundAttachment> {
     let digest = reader.digest.strip_prefix("md5-").unwrap_or(&reader.digest).to_owned();
     if crate::context::any_tag(asked.known.iter(), &digest) {
-        return Ok(Found::Known { digest });
+        return Ok(FoundAttachment::Known { digest });
     }
     let length = reader.length;
     let fresh = asked.if_range.as_ref().is_none_or(|tag| *tag == digest);
@@ -90,7 +90,7 @@ fn find(reader: AttachmentReader, asked: &Asked, boundary: &str) -> Result<Found
     let (reader, mut segments) = (Arc::new(reader), Segments::default());
     let (mut range, mut is_whole) = (None, false);
     match range::wanted(asked.range.as_deref().filter(|_| fresh), length) {
-        Wanted::Outside => return Ok(Found::Outside { length }),
+        Wanted::Outside => return Ok(FoundAttachment::Outside { length }),
         Wanted::Whole => {
             is_whole = true;
             segments.attachment(reader, 0, length);
@@ -108,7 +108,7 @@ fn find(reader: AttachmentReader, asked: &Asked, boundary: &str) -> Result<Found
     }
     let length = segments.length();
     let begun = stream::begin(segments)?;
-    Ok(Found::Part(Box::new(Part { content_type, digest, length, range, is_whole, begun })))
+    Ok(FoundAttachment::Part(Box::new(Part { content_type, digest, length, range, is_whole, begun })))
 }
 
 /// RFC 9110 §14.4.

@@ -31,10 +31,11 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     }
     let tagged = is_plain(&options);
     let wanted = context.address.document_id()?;
-    let found = context.with_database(move |database| Found::of(database.read(&wanted, &options)?)).await?;
+    let found =
+        context.with_database(move |database| FoundDocument::of(database.read(&wanted, &options)?)).await?;
     let (revision, begun, length) = match found {
-        Found::Whole(document) => return Ok(whole(context, document, tagged)),
-        Found::WithContents { revision, begun, length } => (revision, begun, length),
+        FoundDocument::Whole(document) => return Ok(whole(context, document, tagged)),
+        FoundDocument::WithContents { revision, begun, length } => (revision, begun, length),
     };
     if tagged && context.knows(&revision) {
         return Ok(response::not_modified(&revision));
@@ -47,7 +48,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
 }
 
 /// A document as it was read.
-enum Found {
+enum FoundDocument {
     Whole(Document),
     /// With attachments in it, which are read as it is sent.
     WithContents {
@@ -57,7 +58,7 @@ enum Found {
     },
 }
 
-impl Found {
+impl FoundDocument {
     fn of(document: Document) -> Result<Self> {
         if !document.json.has_contents() {
             return Ok(Self::Whole(document));

@@ -37,7 +37,7 @@ pub(crate) struct PartHead {
     pub(crate) content_encoding: Option<String>,
 }
 
-enum State {
+enum MultipartState {
     Preamble,
     Head,
     BodyStart,
@@ -50,7 +50,7 @@ enum State {
 pub(crate) struct Parser {
     delimiter: Vec<u8>,
     buffer: BytesMut,
-    state: State,
+    state: MultipartState,
 }
 
 impl Parser {
@@ -58,7 +58,7 @@ impl Parser {
     pub(crate) fn new(boundary: &str) -> Self {
         let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
         // The first boundary may stand at the very beginning; every other one begins with a line's end.
-        Self { delimiter, buffer: BytesMut::from(&b"\r\n"[..]), state: State::Preamble }
+        Self { delimiter, buffer: BytesMut::from(&b"\r\n"[..]), state: MultipartState::Preamble }
     }
 
     /// The boundary that a `Content-Type` names.
@@ -82,11 +82,11 @@ impl Parser {
     pub(crate) fn next(&mut self) -> Result<Event> {
         loop {
             let event = match self.state {
-                State::Preamble => self.preamble()?,
-                State::Head => self.head()?,
-                State::BodyStart => self.body_start(),
-                State::Body => self.body(),
-                State::End => Some(Event::End),
+                MultipartState::Preamble => self.preamble()?,
+                MultipartState::Head => self.head()?,
+                MultipartState::BodyStart => self.body_start(),
+                MultipartState::Body => self.body(),
+                MultipartState::End => Some(Event::End),
             };
             if let Some(event) = event {
                 return Ok(event);
@@ -98,7 +98,7 @@ impl Parser {
         match self.find_delimiter() {
             Some(at) => {
                 self.buffer.advance(at + self.delimiter.len());
-                self.state = State::Head;
+                self.state = MultipartState::Head;
                 Ok(None)
             }
             None if self.buffer.len() > MOST_PREAMBLE_BYTES => Err(malformed()),
@@ -109,7 +109,7 @@ impl Parser {
     /// After a boundary: `--` ends it all, else a line's end and headers up to an empty line.
     fn head(&mut self) -> Result<Option<Event>> {
         if self.buffer.starts_with(b"--") {
-            self.state = State::End;
+            self.state = MultipartState::End;
             return Ok(None);
         }
         let Some(end) = find(&self.buffer, b"\r\n\r\n") else {
@@ -127,7 +127,7 @@ impl Parser {
             return Err(malformed());
         }
         let event = Event::Part(part_head(lines));
-        self.state = State::BodyStart;
+        self.state = MultipartState::BodyStart;
         Ok(Some(event))
     }
 
@@ -136,13 +136,13 @@ impl Parser {
         let bare = self.delimiter.get(2..).unwrap_or_default();
         if self.buffer.starts_with(bare) {
             self.buffer.advance(bare.len());
-            self.state = State::Head;
+            self.state = MultipartState::Head;
             return Some(Event::PartEnd);
         }
         if bare.starts_with(&self.buffer) {
             return Some(Event::Starved);
         }
-        self.state = State::Body;
+        self.state = MultipartState::Body;
         None
     }
 
@@ -152,7 +152,7 @@ impl Parser {
                 return Some(Event::Data(self.buffer.split_to(at).freeze()));
             }
             self.buffer.advance(self.delimiter.len());
-            self.state = State::Head;
+            self.state = MultipartState::Head;
             return Some(Event::PartEnd);
         }
         // What may be the beginning of a boundary stays.

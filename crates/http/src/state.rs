@@ -72,10 +72,10 @@ pub struct Parts {
 
 /// What every request of every port shares. Clones share it.
 #[derive(Clone)]
-pub struct HttpState(Arc<Shared>);
+pub struct HttpState(Arc<SharedHttpState>);
 
 /// What [`HttpState`] shares; only this crate sees inside.
-pub struct Shared {
+pub struct SharedHttpState {
     pub(crate) databases: Databases,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) administration: Arc<dyn Administration>,
@@ -165,7 +165,7 @@ impl HttpState {
         let accounts = parts.options.accounts.clone();
         #[allow(clippy::cast_precision_loss, reason = "nor were 2^53 shed")]
         registry.gauge("HTTP.Connections.Shed", move || accounts.connections_shed() as f64);
-        Self(Arc::new(Shared {
+        Self(Arc::new(SharedHttpState {
             operations: Operations::register(registry),
             counters: Counters {
                 requests: registry.counter("HTTP.Requests"),
@@ -199,14 +199,14 @@ impl HttpState {
 }
 
 impl std::ops::Deref for HttpState {
-    type Target = Shared;
+    type Target = SharedHttpState;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &SharedHttpState {
         &self.0
     }
 }
 
-impl Shared {
+impl SharedHttpState {
     /// Runs `work` on the worker pool, as one admitted transaction.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use scrinium_database::{Place, Row, RowQuery, Rows};
+use scrinium_database::{FolderPlace, Row, RowQuery, Rows};
 use scrinium_document::json::JsonWriter;
 use scrinium_views::Reading;
 use serde_json::{Map, Value};
@@ -318,7 +318,7 @@ fn push_level(text: &mut JsonWriter, level: u32) {
 }
 
 /// Where the row's document is in a folder.
-fn push_place(text: &mut JsonWriter, place: Place) {
+fn push_place(text: &mut JsonWriter, place: FolderPlace) {
     if let Some(uid) = place.uid {
         text.literal(",\"uid\":");
         text.number(uid);

@@ -22,7 +22,7 @@ pub struct Update<'a> {
 }
 
 /// An index under way from one state to the next.
-struct Step<'a> {
+struct IndexStep<'a> {
     index: &'a Index,
     recent: MutexGuard<'a, Recent>,
     nets: Vec<Net>,
@@ -55,7 +55,7 @@ impl Update<'_> {
             return Err(IndexError::Unsupported { what: "two updates of one index at once" });
         }
         let Some(store) = updates.first().map(|update| update.index.store.clone()) else { return Ok(()) };
-        let steps = updates.into_iter().map(Step::begin).collect::<Result<Vec<_>, _>>()?;
+        let steps = updates.into_iter().map(IndexStep::begin).collect::<Result<Vec<_>, _>>()?;
         let snapshot = store.snapshot();
         let mut written =
             steps.iter().map(|step| step.write(&snapshot, &mut extra)).collect::<Result<Vec<Next>, _>>();
@@ -80,7 +80,7 @@ impl Update<'_> {
     }
 }
 
-impl<'a> Step<'a> {
+impl<'a> IndexStep<'a> {
     fn begin(update: Update<'a>) -> Result<Self, IndexError> {
         let index = update.index;
         let nets = net(update.changes, index.layout.columns)?;

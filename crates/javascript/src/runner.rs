@@ -7,7 +7,7 @@ use crate::conduct::Conduct;
 use crate::error::ScriptError;
 use crate::pool::{Lease, Owner, Pool};
 use crate::process::Lost;
-use crate::wire::{Answer, Outcome, Program, Request};
+use crate::wire::{Answer, CallOutcome, Program, Request};
 
 /// So often something is tried that cannot be done just now, and how long is waited in between.
 const TRIES: usize = 3;
@@ -19,7 +19,7 @@ const LOG_LINES_MAX: usize = 1_000;
 /// What asking for some calls came to.
 pub(crate) enum Asked {
     /// Outcomes of the first of them, one at least.
-    Done(Vec<Outcome>),
+    Done(Vec<CallOutcome>),
     /// The process is gone, and one of the calls is the reason.
     Lost,
 }
@@ -88,7 +88,7 @@ impl Runner {
     pub(crate) fn judged<T>(
         &self,
         function: usize,
-        outcome: Option<Outcome>,
+        outcome: Option<CallOutcome>,
         read: impl FnOnce(String) -> Result<T, ScriptError>,
     ) -> Result<T, ScriptError> {
         let off = || self.conducts.get(function).and_then(|conduct| conduct.switched_off());
@@ -131,7 +131,7 @@ impl Runner {
                     if is_stuck {
                         let slow_us = u32::try_from(self.program.limits.call_time_ms.saturating_mul(1000));
                         let slow_us = slow_us.unwrap_or(u32::MAX);
-                        outcomes.push(Outcome { slow_us, result: Err(ScriptError::Runaway) });
+                        outcomes.push(CallOutcome { slow_us, result: Err(ScriptError::Runaway) });
                         return Ok(Asked::Done(outcomes));
                     }
                     if outcomes.is_empty() {

@@ -7,7 +7,7 @@ use crate::confine::{self, confine};
 use crate::error::ScriptError;
 use crate::sandbox::Sandbox;
 use crate::text::well_formed;
-use crate::wire::{Answer, MAGIC, Outcome, Output, Program, Request};
+use crate::wire::{Answer, CallOutcome, MAGIC, Output, Program, Request};
 
 /// A request is at most so long; who asks sends no longer ones.
 pub(crate) const REQUEST_BYTES_MAX: usize = 256 << 20;
@@ -92,7 +92,7 @@ struct Reply {
 }
 
 impl Reply {
-    fn put(&mut self, outcome: &Outcome) {
+    fn put(&mut self, outcome: &CallOutcome) {
         outcome.put(&mut self.outcomes);
         self.outcome_count += 1;
         self.took_us = self.took_us.saturating_add(u64::from(outcome.slow_us));
@@ -182,7 +182,7 @@ impl Host {
                 self.sandbox = None;
             }
             let result = added.map(|()| String::new());
-            self.reply.borrow_mut().put(&Outcome { slow_us: 0, result });
+            self.reply.borrow_mut().put(&CallOutcome { slow_us: 0, result });
         }
     }
 
@@ -197,7 +197,7 @@ impl Host {
                 calls += 1;
                 if *is_left_out {
                     let result = Err(ScriptError::Runaway);
-                    self.reply.borrow_mut().put(&Outcome { slow_us: 0, result });
+                    self.reply.borrow_mut().put(&CallOutcome { slow_us: 0, result });
                 } else {
                     self.map_one(index, document);
                 }
@@ -240,7 +240,7 @@ impl Host {
                 break;
             }
         }
-        self.reply.borrow_mut().put(&Outcome { slow_us, result });
+        self.reply.borrow_mut().put(&CallOutcome { slow_us, result });
     }
 
     /// An engine with the first this many functions.

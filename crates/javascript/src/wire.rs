@@ -75,7 +75,7 @@ pub(crate) struct Edited<'a> {
 
 /// What one call came to.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Outcome {
+pub(crate) struct CallOutcome {
     /// Processor time of a call that took long; 0 for others.
     pub(crate) slow_us: u32,
     pub(crate) result: Result<String, ScriptError>,
@@ -86,7 +86,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Answer {
     /// The call after the outcomes could not be ended; the process is gone.
     pub(crate) is_stuck: bool,
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<CallOutcome>,
     /// Which function said it, and what.
     pub(crate) log: Vec<(u32, String)>,
 }
@@ -344,7 +344,7 @@ impl<'a> Requested<'a> {
     }
 }
 
-impl Outcome {
+impl CallOutcome {
     pub(crate) fn put(&self, out: &mut Output) {
         out.number(usize::try_from(self.slow_us).unwrap_or(usize::MAX));
         match &self.result {
@@ -384,7 +384,7 @@ impl Answer {
         let mut input = Input::new(bytes);
         let answer = Self {
             is_stuck: input.flag()?,
-            outcomes: input.list(|input| Outcome::read(input, limits))?,
+            outcomes: input.list(|input| CallOutcome::read(input, limits))?,
             log: input.list(|input| Some((input.word()?, input.text()?.to_owned())))?,
         };
         input.is_at_end().then_some(answer)

@@ -3,7 +3,7 @@
 use crate::ScriptNote;
 use crate::arguments::Arguments;
 use crate::command::{
-    CalendarKind, Command, Direction, MessageSize, ReplicationDirection, Step, Stop, UserText,
+    CalendarKind, Command, Direction, MessageSize, NavigationStep, ReplicationDirection, Stop, UserText,
 };
 use crate::error::{Problem, ScriptError, in_quotes};
 use crate::mail::MailCommand;
@@ -119,7 +119,7 @@ fn find_by_key(arguments: &mut Arguments<'_>) -> Parsed {
 
 fn navigate(arguments: &mut Arguments<'_>) -> Parsed {
     let mut count = 1;
-    let mut step = Step { direction: Direction::Next, stop: Stop::Every, circular: false };
+    let mut step = NavigationStep { direction: Direction::Next, stop: Stop::Every, circular: false };
     while let Some(word) = arguments.take() {
         for option in word.written.split('|') {
             match option.to_ascii_uppercase().as_str() {

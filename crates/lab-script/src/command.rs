@@ -205,7 +205,7 @@ pub enum Stop {
 /// One step of `Navigate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Step {
+pub struct NavigationStep {
     pub direction: Direction,
     pub stop: Stop,
     /// Behind the last entry comes the first one.
@@ -307,7 +307,7 @@ pub enum Command {
     },
     Navigate {
         count: u64,
-        step: Step,
+        step: NavigationStep,
     },
     Read {
         count: u64,

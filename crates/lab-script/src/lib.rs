@@ -36,8 +36,8 @@ mod workload;
 pub use ability::Ability;
 pub use arguments::message_size;
 pub use command::{
-    CalendarKind, Command, Direction, LoopName, MessageSize, Percent, ReplicationDirection, Sending,
-    Statement, Step, Stop, TimeRange, UserText,
+    CalendarKind, Command, Direction, LoopName, MessageSize, NavigationStep, Percent, ReplicationDirection,
+    Sending, Statement, Stop, TimeRange, UserText,
 };
 pub use error::{Problem, ScriptError, ScriptErrors, ScriptPlace};
 pub use estimate::{Estimate, ExpectedCommand, ExpectedRequest, connected_share};

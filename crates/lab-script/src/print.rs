@@ -4,8 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::Script;
 use crate::command::{
-    CalendarKind, Command, Direction, LoopName, MessageSize, ReplicationDirection, Sending, Step, Stop,
-    TimeRange, UserPiece, UserText,
+    CalendarKind, Command, Direction, LoopName, MessageSize, NavigationStep, ReplicationDirection, Sending,
+    Stop, TimeRange, UserPiece, UserText,
 };
 use crate::mail::MailCommand;
 
@@ -235,7 +235,7 @@ impl Display for MailCommand {
     }
 }
 
-impl Display for Step {
+impl Display for NavigationStep {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.direction {
             Direction::Next => "NEXT",

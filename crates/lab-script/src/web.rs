@@ -4,7 +4,7 @@
 //! the other commands: a server of documents has one interface for browsers and clients.
 
 use crate::arguments::Arguments;
-use crate::command::{CalendarKind, Command, Direction, Step, Stop, UserText};
+use crate::command::{CalendarKind, Command, Direction, NavigationStep, Stop, UserText};
 use crate::error::{Problem, ScriptError};
 
 const OPTIONS: &str = "-url, -mi, -mis, -mir, -mp, -qi, -qis, -qir, -qp, -qt, -qca, -qci, -qmr, -sumonly, -alldata, -walk, -proxy or -holdtime";
@@ -89,7 +89,7 @@ fn read(arguments: &mut Arguments<'_>) -> Result<Vec<Command>, ScriptError> {
     let word = arguments.require("a number of messages")?;
     let count = arguments.number(word, 1)?;
     let delete = optional_number(arguments)?.unwrap_or(0);
-    let step = Step { direction: Direction::Next, stop: Stop::Every, circular: true };
+    let step = NavigationStep { direction: Direction::Next, stop: Stop::Every, circular: true };
     let mut commands = vec![open_inbox(), Command::Navigate { count, step }];
     if delete > 0 {
         commands.push(Command::Delete { count: delete });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use scrinium_lab_report::compare::{Comparison, Side};
-use scrinium_terminal::{Outcome, print, say};
+use scrinium_terminal::{CommandOutcome, print, say};
 
 use crate::error::LabError;
 use crate::program::command_line;
@@ -24,7 +24,7 @@ pub struct CompareArguments {
 }
 
 /// `lab compare`.
-pub(crate) fn compare(arguments: &CompareArguments) -> Result<Outcome, LabError> {
+pub(crate) fn compare(arguments: &CompareArguments) -> Result<CommandOutcome, LabError> {
     let sides: Result<Vec<Side>, _> =
         arguments.reports.iter().zip('A'..).map(|(path, name)| Side::read(&name.to_string(), path)).collect();
     let sides = sides?;
@@ -39,5 +39,5 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Outcome, LabError>
         say(&format!("The comparison is {}", folder.join("comparison.html").display()));
     }
     printed?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

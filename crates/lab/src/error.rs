@@ -2,7 +2,7 @@
 
 use scrinium_lab_report::ReportError;
 use scrinium_lab_script::WorkloadError;
-use scrinium_terminal::{Outcome, OutputError};
+use scrinium_terminal::{CommandOutcome, OutputError};
 use thiserror::Error;
 
 use crate::driver::{Failure, FailureKind};
@@ -51,15 +51,15 @@ impl LabError {
 
     /// How the program ends because of this.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> CommandOutcome {
         match self {
-            Self::CannotRun { .. } | Self::NoTarget { .. } | Self::Usage(_) => Outcome::Usage,
-            Self::Workload(error) if error.is_usage() => Outcome::Usage,
-            Self::Report(error) if error.is_usage() => Outcome::Usage,
+            Self::CannotRun { .. } | Self::NoTarget { .. } | Self::Usage(_) => CommandOutcome::Usage,
+            Self::Workload(error) if error.is_usage() => CommandOutcome::Usage,
+            Self::Report(error) if error.is_usage() => CommandOutcome::Usage,
             Self::Output(error) => error.outcome(),
-            Self::Experiment(error) if error.is_usage() => Outcome::Usage,
-            Self::Experiment(ExperimentError::BrokenOff { .. }) => Outcome::BrokenOff,
-            _ => Outcome::Failed,
+            Self::Experiment(error) if error.is_usage() => CommandOutcome::Usage,
+            Self::Experiment(ExperimentError::BrokenOff { .. }) => CommandOutcome::BrokenOff,
+            _ => CommandOutcome::Failed,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use scrinium_lab::{LabArguments, LabError};
-use scrinium_terminal::Outcome;
+use scrinium_terminal::CommandOutcome;
 
 #[derive(Parser)]
 #[command(name = "scrinium-lab", version)]
@@ -22,7 +22,7 @@ async fn main() -> ExitCode {
     ended(scrinium_lab::run(program.arguments).await)
 }
 
-fn ended(outcome: Result<Outcome, LabError>) -> ExitCode {
+fn ended(outcome: Result<CommandOutcome, LabError>) -> ExitCode {
     match outcome {
         Ok(outcome) => outcome.into(),
         Err(error) => {

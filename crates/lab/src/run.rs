@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use scrinium_lab_report::run::{Report, table};
 use scrinium_lab_script::Workload;
-use scrinium_terminal::{Outcome, has_colours, print};
+use scrinium_terminal::{CommandOutcome, has_colours, print};
 
 use crate::arguments::{LabArguments, LabCommand, LoadArguments};
 use crate::compare_command::compare;
@@ -26,7 +26,7 @@ use crate::setup::{driver, plan_of, variables};
 ///
 /// # Errors
 /// [`LabError`]; its [`LabError::outcome`] is the exit code.
-pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
+pub async fn run(arguments: LabArguments) -> Result<CommandOutcome, LabError> {
     match arguments.command {
         LabCommand::Load(arguments) => Box::pin(run_load(*arguments)).await,
         LabCommand::Drive(arguments) => drive(&arguments).await,
@@ -41,7 +41,7 @@ pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
     }
 }
 
-async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
+async fn run_load(arguments: LoadArguments) -> Result<CommandOutcome, LabError> {
     let progress = Progress::new();
     let workload = find_workload(&arguments)?;
     for note in &workload.script.notes {
@@ -74,7 +74,7 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
             break;
         }
     }
-    let Some(report) = Report::repeated(&reports) else { return Ok(Outcome::Failed) };
+    let Some(report) = Report::repeated(&reports) else { return Ok(CommandOutcome::Failed) };
     let printed = if arguments.json {
         let printed = print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&table::text(&report));
@@ -90,7 +90,7 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
         progress.say(&format!("The report is {}", folder.join("report.html").display()));
     }
     printed?;
-    Ok(if report.passed() { Outcome::Done } else { Outcome::Missed })
+    Ok(if report.passed() { CommandOutcome::Done } else { CommandOutcome::Missed })
 }
 
 /// One run, and whether somebody has stopped it.

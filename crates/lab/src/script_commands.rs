@@ -3,7 +3,7 @@
 use scrinium_lab_script::{
     Ability, COMMANDS, Estimate, Support, Variables, Workload, WorkloadError, capture, find_command,
 };
-use scrinium_terminal::{Outcome, print, say};
+use scrinium_terminal::{CommandOutcome, print, say};
 use serde_json::{Value, json};
 
 use crate::arguments::{CaptureArguments, ListArguments, ScriptArguments, ShowArguments};
@@ -11,7 +11,7 @@ use crate::driver::target_form;
 use crate::error::LabError;
 use crate::setup::given;
 
-pub(crate) fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
+pub(crate) fn check(arguments: &ScriptArguments) -> Result<CommandOutcome, LabError> {
     let workload = Workload::find(&arguments.workload, &given(&arguments.set))?;
     let (mut text, mut notes) = (String::new(), String::new());
     for (line, name) in workload.script.cannot_run() {
@@ -36,22 +36,22 @@ pub(crate) fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
                 all(target_form)
             ));
         }
-        Outcome::Done
+        CommandOutcome::Done
     } else {
-        Outcome::Failed
+        CommandOutcome::Failed
     };
     print(&(notes + &text))?;
     Ok(outcome)
 }
 
-pub(crate) fn show(arguments: &ShowArguments) -> Result<Outcome, LabError> {
+pub(crate) fn show(arguments: &ShowArguments) -> Result<CommandOutcome, LabError> {
     let script = &arguments.script;
     let workload = Workload::find(&script.workload, &given(&script.set))?;
     let estimate = Estimate::of(&workload.script);
     if arguments.json {
         let text = serde_json::to_string_pretty(&as_json(&workload, &estimate))?;
         print(&(text + "\n"))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let mut text = workload.text.trim_end().to_owned();
     text.push_str("\n\n");
@@ -91,7 +91,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Outcome, LabError> {
         text.push_str("\nCommands that cannot be run yet are not counted (lab check names them).\n");
     }
     print(&text)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn as_json(workload: &Workload, estimate: &Estimate) -> Value {
@@ -123,7 +123,7 @@ fn as_json(workload: &Workload, estimate: &Estimate) -> Value {
     })
 }
 
-pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
+pub(crate) fn list(arguments: ListArguments) -> Result<CommandOutcome, LabError> {
     let names = Workload::names();
     let found: Vec<(&String, Result<Workload, WorkloadError>)> =
         names.iter().map(|name| (name, Workload::find(name, &Variables::default()))).collect();
@@ -136,7 +136,7 @@ pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
             })
             .collect();
         print(&(serde_json::to_string_pretty(&list)? + "\n"))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let width = names.iter().map(String::len).max().unwrap_or(0) + 2;
     let mut text = String::new();
@@ -155,10 +155,10 @@ pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
         count(Support::Runs) + count(Support::Steers)
     ));
     print(&text)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-pub(crate) fn capture(arguments: &CaptureArguments) -> Result<Outcome, LabError> {
+pub(crate) fn capture(arguments: &CaptureArguments) -> Result<CommandOutcome, LabError> {
     let captured = capture::capture(&arguments.log, &arguments.name)?;
     match &arguments.output {
         Some(path) => std::fs::write(path, &captured.script).map_err(|source| LabError::File {
@@ -176,5 +176,5 @@ pub(crate) fn capture(arguments: &CaptureArguments) -> Result<Outcome, LabError>
     if let Some(path) = &arguments.output {
         say(&format!("Next: lab show {}", path.display()));
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

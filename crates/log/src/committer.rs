@@ -15,7 +15,7 @@ use crate::agree::Agree;
 use crate::apply::{Apply, ApplyAny, FailureEpoch};
 use crate::error::cause;
 use crate::frame::RECORD_OVERHEAD;
-use crate::group::Outcome;
+use crate::group::GroupOutcome;
 use crate::measures::Measures;
 use crate::{Archive, Cause, Commit, Log, LogError, Sequence};
 
@@ -90,7 +90,7 @@ struct Queue {
 struct Group {
     records: Vec<Bytes>,
     bytes: usize,
-    outcome: Arc<Outcome>,
+    outcome: Arc<GroupOutcome>,
 }
 
 /// Whether a record goes into the log.

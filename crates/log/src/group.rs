@@ -11,7 +11,7 @@ use crate::{LogError, Sequence};
 
 /// Set once, when the group is durable and applied, or has failed; one system call wakes all who block.
 #[derive(Default)]
-pub(crate) struct Outcome {
+pub(crate) struct GroupOutcome {
     /// The sequence of the group's first record, or why there is none.
     first: OnceLock<Result<Sequence, LogError>>,
     wakers: Mutex<Wakers>,
@@ -29,7 +29,7 @@ struct Wakers {
 
 type Call = Box<dyn FnOnce(bool) + Send>;
 
-impl Outcome {
+impl GroupOutcome {
     pub(crate) fn answer(&self, first: Result<Sequence, LogError>) {
         let calls = {
             let mut wakers = self.wakers.lock();
@@ -63,7 +63,7 @@ impl Outcome {
 /// It can be blocked on with [`Commit::wait`] or awaited. Dropping it does not take the record back.
 #[must_use = "the record is durable only when the answer says so"]
 pub struct Commit {
-    outcome: Arc<Outcome>,
+    outcome: Arc<GroupOutcome>,
     /// The record's place in its group.
     index: u64,
     /// Where its waker lies among those of the group, once it was polled.
@@ -71,7 +71,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    pub(crate) fn new(outcome: Arc<Outcome>, index: u64) -> Self {
+    pub(crate) fn new(outcome: Arc<GroupOutcome>, index: u64) -> Self {
         Self { outcome, index, slot: None }
     }
 
@@ -108,7 +108,7 @@ impl std::fmt::Debug for Commit {
     }
 }
 
-impl std::fmt::Debug for Outcome {
+impl std::fmt::Debug for GroupOutcome {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Outcome({:?})", self.first.get())
     }

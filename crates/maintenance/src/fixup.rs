@@ -40,7 +40,7 @@ use check::{Check, Note, Watch};
 use contents::References;
 
 pub use aside::{SetAside, discard_set_aside, each_set_aside};
-pub use report::{Finding, FindingKind, FixupReport, Outcome};
+pub use report::{Finding, FindingKind, FindingOutcome, FixupReport};
 
 /// A moment of the store serves for the databases that are begun within this time.
 const MOMENT_HOLDS: Duration = Duration::from_secs(600);
@@ -214,13 +214,13 @@ impl Fixup<'_> {
             let is_last = !may_repair || mends.is_empty() || round + 1 == ROUNDS;
             for mut note in notes {
                 let is_known = !known.insert((note.kind, note.subject.clone()));
-                if is_known && !(is_last && note.outcome != Outcome::Left) {
+                if is_known && !(is_last && note.outcome != FindingOutcome::Left) {
                     continue;
                 }
                 if is_last {
-                    note.outcome = Outcome::Left;
+                    note.outcome = FindingOutcome::Left;
                 }
-                has_lost |= note.outcome == Outcome::SetAside;
+                has_lost |= note.outcome == FindingOutcome::SetAside;
                 self.tell(name, note);
             }
             if is_last {
@@ -239,13 +239,13 @@ impl Fixup<'_> {
     fn mend_header(&mut self, name: &str) -> Result<bool> {
         let detail =
             "the record of what is known of the database as a whole cannot be read; rebuilt, and counted";
-        let outcome = if self.options.repair { Outcome::Repaired } else { Outcome::Left };
+        let outcome = if self.options.repair { FindingOutcome::Repaired } else { FindingOutcome::Left };
         let mended = self.options.repair && header::mend(self.databases, name)?;
         let note = Note {
             kind: FindingKind::Header,
             subject: name.to_owned(),
             detail: detail.to_owned(),
-            outcome: if mended { outcome } else { Outcome::Left },
+            outcome: if mended { outcome } else { FindingOutcome::Left },
         };
         self.tell(name, note);
         Ok(mended)
@@ -303,7 +303,7 @@ impl Fixup<'_> {
         detail: String,
         repaired: bool,
     ) {
-        let outcome = if repaired { Outcome::Repaired } else { Outcome::Left };
+        let outcome = if repaired { FindingOutcome::Repaired } else { FindingOutcome::Left };
         self.tell(database.name(), Note { kind, subject: name.to_owned(), detail, outcome });
     }
 
@@ -315,7 +315,7 @@ impl Fixup<'_> {
     fn unused_contents_in(&mut self, store: &Store) -> Result<()> {
         let snapshot = store.snapshot();
         let unused = contents::unused(&snapshot, &mut self.watch)?;
-        let outcome = if self.options.repair { Outcome::Repaired } else { Outcome::Left };
+        let outcome = if self.options.repair { FindingOutcome::Repaired } else { FindingOutcome::Left };
         for digest in &unused {
             let detail = "no document refers to it; the collector will remove it".to_owned();
             self.tell("", Note { kind: FindingKind::ContentUnused, subject: hex(digest), detail, outcome });
@@ -375,12 +375,12 @@ fn check_rights(check: &mut Check<'_>) -> Result<()> {
     let security = check.get(Family::Meta, &keys::security(number))?;
     if security.is_some_and(|stored| json(&stored).is_none_or(|security| !security.is_object())) {
         let detail = "it cannot be read, so that nobody but administrators is admitted; set it again";
-        check.note(FindingKind::Security, "_security", detail, Outcome::Left);
+        check.note(FindingKind::Security, "_security", detail, FindingOutcome::Left);
     }
     let list = check.get(Family::Meta, &keys::access_list(number))?;
     if list.is_some_and(|stored| json(&stored).is_none_or(|list| AccessList::parse(&list).is_err())) {
         let detail = "it cannot be read, so that nobody but administrators is admitted; set it again";
-        check.note(FindingKind::AccessList, "access control list", detail, Outcome::Left);
+        check.note(FindingKind::AccessList, "access control list", detail, FindingOutcome::Left);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ mod inspect;
 
 pub use compact::{CompactOptions, CompactOrder, CompactStyle, Compacted, Compactor, Purged};
 pub use fixup::{
-    Finding, FindingKind, FixupOptions, FixupReport, Outcome, SetAside, discard_set_aside, each_set_aside,
-    fixup,
+    Finding, FindingKind, FindingOutcome, FixupOptions, FixupReport, SetAside, discard_set_aside,
+    each_set_aside, fixup,
 };
 pub use inspect::{Inspection, RawRecord};

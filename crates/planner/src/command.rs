@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use scrinium_terminal::{Outcome, print, say};
+use scrinium_terminal::{CommandOutcome, print, say};
 
 use crate::answer::answer;
 use crate::arguments::{
@@ -21,7 +21,7 @@ use crate::what_if::changed;
 ///
 /// # Errors
 /// [`PlanError`]; its [`PlanError::outcome`] is the exit code.
-pub async fn run(arguments: PlanArguments) -> Result<Outcome, PlanError> {
+pub async fn run(arguments: PlanArguments) -> Result<CommandOutcome, PlanError> {
     let environment: BTreeMap<String, String> = std::env::vars().collect();
     match arguments.command {
         Some(PlanCommand::Calibrate(arguments)) => calibrate(&arguments, &environment).await,
@@ -30,10 +30,13 @@ pub async fn run(arguments: PlanArguments) -> Result<Outcome, PlanError> {
     }
 }
 
-fn plan(arguments: &PlanningArguments, environment: &BTreeMap<String, String>) -> Result<Outcome, PlanError> {
+fn plan(
+    arguments: &PlanningArguments,
+    environment: &BTreeMap<String, String>,
+) -> Result<CommandOutcome, PlanError> {
     if arguments.example {
         print(EXAMPLE)?;
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let Some(path) = &arguments.organisation else {
         return Err(PlanError::Usage("name the organisation\u{2019}s file; --example prints one".to_owned()));
@@ -59,7 +62,7 @@ fn plan(arguments: &PlanningArguments, environment: &BTreeMap<String, String>) -
         say(&format!("The report is {}", folder.join("plan.html").display()));
     }
     printed?;
-    Ok(if plan.plan.holds { Outcome::Done } else { Outcome::Missed })
+    Ok(if plan.plan.holds { CommandOutcome::Done } else { CommandOutcome::Missed })
 }
 
 fn read_calibration(
@@ -72,7 +75,7 @@ fn read_calibration(
 async fn calibrate(
     arguments: &CalibrateArguments,
     environment: &BTreeMap<String, String>,
-) -> Result<Outcome, PlanError> {
+) -> Result<CommandOutcome, PlanError> {
     let of_form = |quick, usual| if arguments.quick { quick } else { usual };
     let size = Size {
         users: arguments.users.unwrap_or_else(|| of_form(100, 1000)),
@@ -106,7 +109,7 @@ async fn calibrate(
         option(arguments.out.as_deref())
     ));
     printed?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// How the next command has to be told where the calibration is.
@@ -117,7 +120,7 @@ fn option(out: Option<&Path>) -> String {
 async fn check(
     arguments: &CheckArguments,
     environment: &BTreeMap<String, String>,
-) -> Result<Outcome, PlanError> {
+) -> Result<CommandOutcome, PlanError> {
     let calibration = read_calibration(arguments.calibration.as_ref(), environment)?;
     let model = Model::of(&calibration)?;
     let unusable = || PlanError::Unusable { why: "it has no ladder of loads".to_owned() };
@@ -141,7 +144,7 @@ async fn check(
     say(&format!("The report is {}", path.display()));
     printed?;
     let off = arguments.max_error.is_some_and(|most| check.response_error_percent() > most);
-    Ok(if off || !check.invalid.is_empty() { Outcome::Missed } else { Outcome::Done })
+    Ok(if off || !check.invalid.is_empty() { CommandOutcome::Missed } else { CommandOutcome::Done })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), PlanError> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use scrinium_lab::LabError;
 use scrinium_lab_report::ReportError;
 use scrinium_lab_script::WorkloadError;
-use scrinium_terminal::{Outcome, OutputError};
+use scrinium_terminal::{CommandOutcome, OutputError};
 use thiserror::Error;
 
 /// Why a command of the planner could not be done.
@@ -72,19 +72,19 @@ impl PlanError {
 
     /// How the program ends because of this.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> CommandOutcome {
         match self {
             Self::Usage(_)
             | Self::Organisation { .. }
             | Self::NoOrganisation { .. }
             | Self::NoCalibration { .. }
             | Self::WrongCalibration { .. }
-            | Self::NotMeasured { .. } => Outcome::Usage,
+            | Self::NotMeasured { .. } => CommandOutcome::Usage,
             Self::Laboratory(error) => error.outcome(),
             Self::Output(error) => error.outcome(),
-            Self::Report(error) if error.is_usage() => Outcome::Usage,
-            Self::Workload(error) if error.is_usage() => Outcome::Usage,
-            _ => Outcome::Failed,
+            Self::Report(error) if error.is_usage() => CommandOutcome::Usage,
+            Self::Workload(error) if error.is_usage() => CommandOutcome::Usage,
+            _ => CommandOutcome::Failed,
         }
     }
 }

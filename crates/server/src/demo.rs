@@ -9,7 +9,7 @@ use clap::Parser;
 use http::Method;
 use scrinium_lab::LabArguments;
 use scrinium_mail::import::{ImportOptions, ImportReport, MailFiles, Position};
-use scrinium_terminal::Outcome;
+use scrinium_terminal::CommandOutcome;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -306,8 +306,8 @@ async fn load(
     let parsed = LabCommandLine::try_parse_from(words).map_err(Failure::work)?;
     let outcome = scrinium_lab::run(parsed.lab).await.map_err(Failure::work)?;
     let why = match outcome {
-        Outcome::Done => return Ok(()),
-        Outcome::Missed => "the laboratory's run is not valid; its report says why",
+        CommandOutcome::Done => return Ok(()),
+        CommandOutcome::Missed => "the laboratory's run is not valid; its report says why",
         _ => "the laboratory's run failed; its report says why",
     };
     Err(Failure::of(outcome, why))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use scrinium_catalog::Databases;
-use scrinium_maintenance::{Finding, FixupOptions, FixupReport, Outcome};
+use scrinium_maintenance::{Finding, FindingOutcome, FixupOptions, FixupReport};
 use scrinium_statistics::{Counter, Registry};
 use serde_json::{Value, json};
 
@@ -28,10 +28,10 @@ const ASIDE_BYTES_MAX: usize = 8 << 20;
 /// What the console's fixups have found.
 #[derive(Clone)]
 pub(crate) struct Fixups {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFixup>,
 }
 
-struct Shared {
+struct SharedFixup {
     runs: Counter,
     documents: Counter,
     repaired: Counter,
@@ -52,7 +52,7 @@ impl Fixups {
     /// Counts what they do.
     pub(crate) fn new(statistics: &Registry) -> Self {
         let counter = |name: &str| statistics.counter(&format!("Database.Fixup.{name}"));
-        let shared = Shared {
+        let shared = SharedFixup {
             runs: counter("Runs"),
             documents: counter("Documents"),
             repaired: counter("Repaired"),
@@ -93,9 +93,9 @@ impl Fixups {
         if let Ok(report) = &result {
             self.shared.runs.add(1);
             self.shared.documents.add(report.documents);
-            self.shared.repaired.add(report.count(Outcome::Repaired));
-            self.shared.set_aside.add(report.count(Outcome::SetAside));
-            self.shared.left.add(report.count(Outcome::Left));
+            self.shared.repaired.add(report.count(FindingOutcome::Repaired));
+            self.shared.set_aside.add(report.count(FindingOutcome::SetAside));
+            self.shared.left.add(report.count(FindingOutcome::Left));
         }
         let mut ended = self.shared.ended.lock();
         ended.truncate(REPORTS_KEPT - 1);
@@ -146,9 +146,9 @@ fn run(databases: &Databases, order: &FixupOrder) -> Result<FixupReport, String>
         databases = report.databases,
         documents = report.documents,
         records = report.records,
-        repaired = report.count(Outcome::Repaired),
-        set_aside = report.count(Outcome::SetAside),
-        left = report.count(Outcome::Left),
+        repaired = report.count(FindingOutcome::Repaired),
+        set_aside = report.count(FindingOutcome::SetAside),
+        left = report.count(FindingOutcome::Left),
         "the fixup is done; show fixup shows what it found"
     );
     Ok(report)
@@ -159,9 +159,11 @@ fn tell(finding: &Finding, all: bool) {
     let Finding { database, kind, subject, detail, outcome } = finding;
     let (kind, word) = (kind.word(), outcome.word());
     match outcome {
-        Outcome::Repaired if all => tracing::info!(database, kind, subject, detail, outcome = word, "fixup"),
-        Outcome::Repaired => {}
-        Outcome::SetAside | Outcome::Left => {
+        FindingOutcome::Repaired if all => {
+            tracing::info!(database, kind, subject, detail, outcome = word, "fixup")
+        }
+        FindingOutcome::Repaired => {}
+        FindingOutcome::SetAside | FindingOutcome::Left => {
             tracing::warn!(database, kind, subject, detail, outcome = word, "fixup");
         }
     }

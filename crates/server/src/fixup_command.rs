@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use scrinium_clock::Clock;
-use scrinium_maintenance::{Finding, FixupOptions, Outcome};
+use scrinium_maintenance::{Finding, FindingOutcome, FixupOptions};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{Store, StoreError};
 use serde_json::{Value, json};
@@ -127,8 +127,8 @@ fn fixup(
             Some(name) => Failure::Work(format!("{name}: {error}")),
             None => Failure::work(error),
         })?;
-        left += report.count(Outcome::Left);
-        set_aside += report.count(Outcome::SetAside);
+        left += report.count(FindingOutcome::Left);
+        set_aside += report.count(FindingOutcome::SetAside);
         text.push_str(&report.to_text());
         let mut data = report.to_json();
         if let (Some(data), Some(name)) = (data.as_object_mut(), name) {

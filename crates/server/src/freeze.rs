@@ -24,17 +24,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The freeze of a server, if there is one. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Freezes {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFreeze>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedFreeze {
+    state: Mutex<FreezeState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct FreezeState {
     current: Option<Frozen>,
     /// The last one ended by itself, and nobody was told.
     expired: bool,
@@ -151,7 +151,7 @@ impl Freezes {
     }
 }
 
-impl Shared {
+impl SharedFreeze {
     /// Waits for the end of the freeze of this number, and ends it when it is due.
     fn end_in_time(&self, number: u64, until: Instant) {
         let mut state = self.state.lock();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use scrinium_lab::LabArguments as Laboratory;
-use scrinium_terminal::Outcome;
+use scrinium_terminal::CommandOutcome;
 
 use crate::cli::{Failure, LabArguments, Terminal};
 
@@ -33,8 +33,8 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal) -> Result<(), F
         if error.is_silent() { Failure::OutputClosed } else { Failure::of(error.outcome(), error) }
     })?;
     let why = match outcome {
-        Outcome::Done => return Ok(()),
-        Outcome::Missed => "the run is not valid or missed an objective; the report says why",
+        CommandOutcome::Done => return Ok(()),
+        CommandOutcome::Missed => "the run is not valid or missed an objective; the report says why",
         _ => "the run failed; the report says why",
     };
     Err(Failure::of(outcome, why))

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use scrinium_planner::PlanArguments as Planner;
-use scrinium_terminal::Outcome;
+use scrinium_terminal::CommandOutcome;
 
 use crate::cli::{Failure, PlanArguments, Terminal};
 
@@ -38,8 +38,8 @@ pub(crate) fn run(arguments: &PlanArguments, terminal: &Terminal) -> Result<(), 
         if error.is_silent() { Failure::OutputClosed } else { Failure::of(error.outcome(), error) }
     })?;
     let why = match outcome {
-        Outcome::Done => return Ok(()),
-        Outcome::Missed => {
+        CommandOutcome::Done => return Ok(()),
+        CommandOutcome::Missed => {
             "an objective or a limit is not held, or a run was not valid; what was printed says which"
         }
         _ => "the plan could not be made",

@@ -107,7 +107,7 @@ pub struct SeenMark {
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ScriptOutcome {
     /// In the order of the script. Empty: the message is discarded.
     pub actions: Vec<Action>,
     /// All changes of the header; each action says how many it has.

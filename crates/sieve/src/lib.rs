@@ -1,7 +1,7 @@
 //! Sieve (RFC 5228): the language in which people say what happens with their mail.
 //!
 //! [`Script::compile`] reads a script and checks all that can be checked without a message; [`Script::run`] looks at a
-//! message through [`Message`] and gives an [`Outcome`]: what is to be done. Nothing is done here.
+//! message through [`Message`] and gives an [`ScriptOutcome`]: what is to be done. Nothing is done here.
 //! [`Settings`] are what a page of settings shows: they become a script, and are read back from it. [`no_reply`] says who
 //! is never answered.
 //!
@@ -44,7 +44,7 @@ mod syntax;
 mod template;
 mod vacation;
 
-pub use action::{Action, HeaderEdit, Notification, Outcome, SeenMark, Target};
+pub use action::{Action, HeaderEdit, Notification, ScriptOutcome, SeenMark, Target};
 pub use error::{Position, RunError, RunFault, ScriptError, ScriptFault};
 pub use extension::{Extension, NOTIFY_METHODS};
 pub use limits::Limits;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::action::Outcome;
+use crate::action::ScriptOutcome;
 use crate::address::single;
 use crate::compile::compile;
 use crate::error::ScriptError;
@@ -51,7 +51,7 @@ impl Script {
         delivery: &Delivery<'_>,
         host: &dyn Host,
         limits: &Limits,
-    ) -> Outcome {
+    ) -> ScriptOutcome {
         run(self, message, delivery, host, limits)
     }
 }

@@ -84,5 +84,5 @@ pub use slice::Slice;
 pub use snapshot::Snapshot;
 pub use store::Store;
 pub use style::{Durability, LogFavor, LogStyle};
-pub use tolerant::{Gap, Step, TolerantScan};
+pub use tolerant::{Gap, ScanStep, TolerantScan};
 pub use touched::{Touched, TouchedKeys};

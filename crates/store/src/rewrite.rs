@@ -19,7 +19,7 @@ use scrinium_statistics::Registry;
 use crate::budget::Budget;
 use crate::folder::{self, Folder};
 use crate::tree::{Direct, OWN_FAMILY, POSITION_KEY};
-use crate::{Family, Gap, KeyRange, Step, Store, StoreError, StoreOptions, damage, tuning};
+use crate::{Family, Gap, KeyRange, ScanStep, Store, StoreError, StoreOptions, damage, tuning};
 
 const REWRITTEN: &str = "tree.rewritten";
 const COMPLETE: &str = "complete";
@@ -127,8 +127,8 @@ fn copy(
         let mut scan = snapshot.tolerant(family, KeyRange::ALL);
         while let Some(step) = scan.next() {
             match step {
-                Step::Gap(gap) => rewritten.gaps.push(gap),
-                Step::Entry(key, value) => {
+                ScanStep::Gap(gap) => rewritten.gaps.push(gap),
+                ScanStep::Entry(key, value) => {
                     batch.put_cf(handle, key, value);
                     rewritten.entries += 1;
                     rewritten.bytes += (key.len() + value.len()) as u64;

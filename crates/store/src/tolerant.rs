@@ -33,7 +33,7 @@ pub struct Gap {
 
 /// One step of a [`TolerantScan`].
 #[derive(Debug)]
-pub enum Step<'a> {
+pub enum ScanStep<'a> {
     /// A key and its value.
     Entry(&'a [u8], &'a [u8]),
     /// Keys that cannot be read; the next step is what comes behind them.
@@ -74,7 +74,7 @@ impl Snapshot {
 impl TolerantScan<'_> {
     /// The next key and its value, or what cannot be read; `None` at the end of the range.
     #[allow(clippy::should_implement_trait, reason = "what it lends lives only until the next call")]
-    pub fn next(&mut self) -> Option<Step<'_>> {
+    pub fn next(&mut self) -> Option<ScanStep<'_>> {
         if self.ended {
             return None;
         }
@@ -85,13 +85,13 @@ impl TolerantScan<'_> {
                 self.ended = true;
                 return None;
             }
-            Err(error) => return Some(Step::Gap(self.pass(&error))),
+            Err(error) => return Some(ScanStep::Gap(self.pass(&error))),
         }
         let (key, value) = self.cursor.current()?;
         let last = self.last.get_or_insert_default();
         last.clear();
         last.extend_from_slice(key);
-        Some(Step::Entry(key, value))
+        Some(ScanStep::Entry(key, value))
     }
 
     /// Jumps forward, so that the next key given out is `key` or the first one behind it.

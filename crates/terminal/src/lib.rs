@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 
-/// How a command ended; [`Outcome::code`] is the exit code.
+/// How a command ended; [`CommandOutcome::code`] is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CommandOutcome {
     /// Everything asked for was done: 0.
     Done,
     /// It could not be done: 1.
@@ -21,7 +21,7 @@ pub enum Outcome {
     BrokenOff,
 }
 
-impl Outcome {
+impl CommandOutcome {
     /// The exit code.
     #[must_use]
     pub fn code(self) -> u8 {
@@ -35,8 +35,8 @@ impl Outcome {
     }
 }
 
-impl From<Outcome> for std::process::ExitCode {
-    fn from(outcome: Outcome) -> Self {
+impl From<CommandOutcome> for std::process::ExitCode {
+    fn from(outcome: CommandOutcome) -> Self {
         Self::from(outcome.code())
     }
 }
@@ -61,8 +61,8 @@ impl OutputError {
 
     /// How the program ends because of this: anyone who stops reading has what they want.
     #[must_use]
-    pub fn outcome(&self) -> Outcome {
-        if self.is_silent() { Outcome::Done } else { Outcome::Failed }
+    pub fn outcome(&self) -> CommandOutcome {
+        if self.is_silent() { CommandOutcome::Done } else { CommandOutcome::Failed }
     }
 }
 
@@ -83,19 +83,19 @@ pub fn print(text: &str) -> Result<(), OutputError> {
 ///
 /// # Errors
 /// As of [`print()`], for help.
-pub fn tell_usage(told: &clap::Error) -> Result<Outcome, OutputError> {
+pub fn tell_usage(told: &clap::Error) -> Result<CommandOutcome, OutputError> {
     // clap itself would colour wherever continuous integration is named in the environment.
     let text = told.render();
     let worded = |colours: bool| if colours { text.ansi().to_string() } else { text.to_string() };
     if told.use_stderr() {
         let mut stream = io::stderr().lock();
         drop(stream.write_all(worded(has_colours(&stream)).as_bytes()));
-        return Ok(Outcome::Usage);
+        return Ok(CommandOutcome::Usage);
     }
     let mut stream = io::stdout().lock();
     let written = stream.write_all(worded(has_colours(&stream)).as_bytes()).and_then(|()| stream.flush());
     written.map_err(not_written)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn not_written(error: io::Error) -> OutputError {

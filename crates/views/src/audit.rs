@@ -13,7 +13,7 @@ use scrinium_database::head::ChangeRecord;
 use scrinium_database::leaf::Leaf;
 use scrinium_database::{DatabaseError, Result, keys};
 use scrinium_index::{IndexError, Reader};
-use scrinium_store::{Family, KeyRange, Snapshot, Step};
+use scrinium_store::{Family, KeyRange, ScanStep, Snapshot};
 
 use crate::entries::{Entry, StoredEntry, encode_list};
 use crate::evaluate::Evaluator;
@@ -55,7 +55,7 @@ pub struct Audit {
 }
 
 /// An index, or what cannot be audited and why.
-pub type Found = std::result::Result<Audit, (String, DatabaseError)>;
+pub type AuditResult = std::result::Result<Audit, (String, DatabaseError)>;
 
 /// The entries and lists of an index.
 #[derive(Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl OpenDatabase {
     ///
     /// # Errors
     /// What the store reports.
-    pub fn audits(&self) -> Result<Vec<Found>> {
+    pub fn audits(&self) -> Result<Vec<AuditResult>> {
         let mut audits = Vec::new();
         for design in self.design_names()? {
             match self.view_group(&design) {
@@ -272,7 +272,7 @@ fn evaluated(
     let mut waiting: Vec<(String, Vec<u8>)> = Vec::new();
     while let Some(step) = scan.next() {
         // What cannot be read is in no view; checking documents tells of it.
-        let Step::Entry(key, record) = step else { continue };
+        let ScanStep::Entry(key, record) = step else { continue };
         tick()?;
         let Some(id) = keys::id_of(key) else { continue };
         if later.contains(id) || !evaluator.includes_designs() && scrinium_document::is_design(id) {

@@ -27,11 +27,11 @@ const LINES_PER_SECOND: u32 = 10;
 /// The failures of one view.
 #[derive(Default)]
 pub(super) struct Failures {
-    state: Mutex<State>,
+    state: Mutex<FailuresState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FailuresState {
     told: Told,
     /// Whether it is stored as it is announced.
     is_stored: bool,
@@ -56,7 +56,7 @@ impl Failures {
     pub(super) fn open(database: &OpenDatabase, identity: &[u8; 16]) -> Result<Self> {
         let stored = database.store().get(Family::DerivedPoint, &key(database.number(), identity))?;
         let told = stored.and_then(|bytes| Told::decode(&bytes)).unwrap_or_default();
-        Ok(Self { state: Mutex::new(State { told, is_stored: true, ..State::default() }) })
+        Ok(Self { state: Mutex::new(FailuresState { told, is_stored: true, ..FailuresState::default() }) })
     }
 
     pub(super) fn told(&self) -> Told {

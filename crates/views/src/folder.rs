@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scrinium_database::folder::members::Places;
+use scrinium_database::folder::members::FolderPlaces;
 use scrinium_database::folder::name::folded;
 use scrinium_database::folder::record::FolderRecord;
 use scrinium_database::folder::{columns_of, record_at};
@@ -75,7 +75,7 @@ impl OpenDatabase {
         group.begin_order(self, view, query)?;
         let mut rows = read::rows((self, access), view, query)?;
         if !rows.reduced {
-            rows.tell_places(Places {
+            rows.tell_places(FolderPlaces {
                 database: Arc::clone(self.database()),
                 snapshot: self.store().snapshot(),
                 folder: record.number,

@@ -213,7 +213,7 @@ pub type FindDatabase<'a> = dyn Fn(&str) -> Result<OpenDatabase> + 'a;
 pub fn discard_unused(store: &Store, until_s: i64, open: &FindDatabase<'_>) -> Result<usize> {
     let mut discarded = 0;
     let mut from = usage_range(0).0;
-    while let Some(step) = Step::read(store, &from, until_s)? {
+    while let Some(step) = UsageSearchStep::read(store, &from, until_s)? {
         for (database, identity) in step.unused {
             discarded += usize::from(discard(store, database, &identity, (until_s, open))?);
         }
@@ -277,13 +277,13 @@ fn note_discarded(store: &Store, database: u32, identity: &[u8; 16]) -> Result<(
 }
 
 /// What a step of the search has found.
-struct Step {
+struct UsageSearchStep {
     /// Database and identity.
     unused: Vec<(u32, [u8; 16])>,
     next: Vec<u8>,
 }
 
-impl Step {
+impl UsageSearchStep {
     /// `None` at the end.
     fn read(store: &Store, from: &[u8], until_s: i64) -> Result<Option<Self>> {
         let to = usage_range(u32::MAX).1;

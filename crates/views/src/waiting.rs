@@ -67,7 +67,7 @@ pub(crate) enum Patience {
 pub struct ViewUpdate {
     wanted: u64,
     done: watch::Receiver<Option<Result<()>>>,
-    _place: Place,
+    _place: WaitingPlace,
 }
 
 impl ViewUpdate {
@@ -83,9 +83,9 @@ impl ViewUpdate {
 }
 
 /// A reader's place among those who wait for a database.
-struct Place(Arc<AtomicUsize>);
+struct WaitingPlace(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for WaitingPlace {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -115,7 +115,7 @@ struct Running {
 }
 
 #[derive(Default)]
-struct State {
+struct UpdatesState {
     queue: VecDeque<Job>,
     running: Vec<Running>,
     threads: usize,
@@ -124,7 +124,7 @@ struct State {
 /// The updates that readers wait for, of all databases.
 #[derive(Default)]
 pub(crate) struct Updates {
-    state: Mutex<State>,
+    state: Mutex<UpdatesState>,
 }
 
 impl OpenDatabase {
@@ -157,13 +157,13 @@ impl OpenDatabase {
     }
 
     /// A place among those who wait for views of this database.
-    fn wait_for_views(&self) -> Result<Place> {
+    fn wait_for_views(&self) -> Result<WaitingPlace> {
         let waiting = &self.views.waiting;
         let entered = waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |readers| {
             (readers < READERS_OF_DATABASE).then_some(readers + 1)
         });
         match entered {
-            Ok(_) => Ok(Place(Arc::clone(waiting))),
+            Ok(_) => Ok(WaitingPlace(Arc::clone(waiting))),
             Err(_) => {
                 Err(busy(&format!("{READERS_OF_DATABASE} readers wait for views of `{}`", self.name())))
             }
@@ -177,7 +177,7 @@ impl OpenDatabase {
     }
 }
 
-impl State {
+impl UpdatesState {
     /// The update that a reader can wait for: one that has not begun reaches all there is, one that has what was there then.
     fn underway(&self, subject: &Subject, wanted: u64) -> Option<watch::Receiver<Option<Result<()>>>> {
         let running = self.running.iter().find(|job| job.subject == *subject && job.covers >= wanted);
@@ -208,7 +208,7 @@ impl State {
 }
 
 /// Begins another thread, if there may be more. A thread looks for work until there is none that may be done.
-fn begin_thread(server: &Arc<ViewsContext>, state: &mut State) -> Result<()> {
+fn begin_thread(server: &Arc<ViewsContext>, state: &mut UpdatesState) -> Result<()> {
     if state.threads >= threads_max() {
         return Ok(());
     }

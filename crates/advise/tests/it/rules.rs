@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cases::{CASES, Case, now, well_set_up};
 use scrinium_advise::{
-    Advice, Judgement, Observation, Rule, Step, Support, Verdict, judge, needs_restart, rules,
+    Advice, AdvisedStep, Judgement, Observation, Rule, Support, Verdict, judge, needs_restart, rules,
 };
 
 fn rule(name: &str) -> &'static Rule {
@@ -60,14 +60,16 @@ fn advice_says_what_was_seen_what_to_do_and_what_it_brings() {
         }
         for step in &advice.steps {
             match step {
-                Step::Set { key, value } => {
+                AdvisedStep::Set { key, value } => {
                     assert!(rule.keys.contains(&key.as_str()), "{name} does not say that it changes {key}");
                     assert!(!value.contains('\''), "{name}: {value} cannot be pasted");
                 }
-                Step::Console(command) => {
+                AdvisedStep::Console(command) => {
                     assert!(!command.contains('\''), "{name}: {command} cannot be pasted");
                 }
-                Step::ByHand(what) => assert!(what.ends_with('.') || what.ends_with(':'), "{name}: {what}"),
+                AdvisedStep::ByHand(what) => {
+                    assert!(what.ends_with('.') || what.ends_with(':'), "{name}: {what}")
+                }
             }
         }
         if let Some([least, most]) = advice.expected_percent {
@@ -140,8 +142,8 @@ fn the_most_effective_comes_first_and_a_key_is_changed_once() {
     assert_eq!(order, ["disk-full", "writes-held", "pool-small", "log-off"]);
     let weights: Vec<f64> = report.advice.iter().map(|given| given.advice.weight).collect();
     assert!(weights.is_sorted_by(|left, right| left >= right), "{weights:?}");
-    let steps: Vec<&Step> = report.advice[1..3].iter().flat_map(|given| &given.advice.steps).collect();
-    let set = Step::Set { key: "memory.budget".to_owned(), value: "8 GB".to_owned() };
-    assert_eq!(steps, [&set, &Step::ByHand("memory.budget: as number 2 says.".to_owned())]);
+    let steps: Vec<&AdvisedStep> = report.advice[1..3].iter().flat_map(|given| &given.advice.steps).collect();
+    let set = AdvisedStep::Set { key: "memory.budget".to_owned(), value: "8 GB".to_owned() };
+    assert_eq!(steps, [&set, &AdvisedStep::ByHand("memory.budget: as number 2 says.".to_owned())]);
     assert!(needs_restart("log.style") && !needs_restart("memory.budget"));
 }

@@ -4,10 +4,10 @@
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::{Answered, Meeting, version};
-use super::{Outcome, Reason, Storing};
+use super::{ItipOutcome, Reason, Storing};
 use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 
-pub(super) fn reply(mut old: Meeting, new: &Meeting, sender: &str) -> Result<Outcome, Reason> {
+pub(super) fn reply(mut old: Meeting, new: &Meeting, sender: &str) -> Result<ItipOutcome, Reason> {
     let mut filed = None;
     let mut refused = None;
     for (instance, part) in &new.parts {
@@ -23,7 +23,7 @@ pub(super) fn reply(mut old: Meeting, new: &Meeting, sender: &str) -> Result<Out
     }
     let Some((attendee, answer)) = filed else { return Err(refused.unwrap_or(Reason::NoAttendee)) };
     let calendar = old.to_calendar().ok_or(Reason::NothingToSchedule)?;
-    Ok(Outcome {
+    Ok(ItipOutcome {
         storing: Storing::Put(calendar),
         messages: Vec::new(),
         reason: Reason::FiledAnswer { attendee, answer },

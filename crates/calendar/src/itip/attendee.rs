@@ -4,7 +4,7 @@ use scrinium_dav_wire::Parameter;
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::{Meeting, is_cancelled, is_server_scheduled, lines_named, set, set_stamp, version};
-use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
+use super::{Change, ItipOutcome, Message, Method, Person, Reason, Storing};
 use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 use crate::time::CalendarTime;
 use crate::zone::Instant;
@@ -87,7 +87,7 @@ pub(super) fn change(
     change: Change<'_>,
     person: &Person,
     now: Instant,
-) -> Result<Outcome, Reason> {
+) -> Result<ItipOutcome, Reason> {
     let new = match (old, new) {
         (Some(old), Some(new)) => Some(permitted(old, new)?),
         (_, new) => new,
@@ -105,7 +105,7 @@ pub(super) fn change(
     }
     let reason = if messages.is_empty() { Reason::Silent } else { Reason::Informed };
     let storing = new.and_then(|new| new.to_calendar()).map_or(Storing::Delete, Storing::Put);
-    Ok(Outcome { storing, messages, reason })
+    Ok(ItipOutcome { storing, messages, reason })
 }
 
 /// What an attendee may change: not the organizer's lines, nor SEQUENCE, which stays (RFC 6638, section 3.2.2.1).

@@ -3,7 +3,7 @@
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::{Meeting, set_stamp};
-use super::{Message, Method, Outcome, Person, Reason};
+use super::{ItipOutcome, Message, Method, Person, Reason};
 use crate::address::attendee;
 use crate::zone::Instant;
 
@@ -11,7 +11,12 @@ use crate::zone::Instant;
 const PROPOSED: [&str; 5] = ["DTSTART", "DTEND", "DURATION", "DUE", "LOCATION"];
 
 /// A proposal at the organizer's. The chair decides; where the meeting allows none it is refused.
-pub(super) fn receive(old: &Meeting, new: &Meeting, sender: &str, now: Instant) -> Result<Outcome, Reason> {
+pub(super) fn receive(
+    old: &Meeting,
+    new: &Meeting,
+    sender: &str,
+    now: Instant,
+) -> Result<ItipOutcome, Reason> {
     let is_invited = old.attendees().iter().any(|one| one == sender);
     if !is_invited {
         return Err(Reason::Stranger { attendee: sender.to_owned() });
@@ -22,12 +27,12 @@ pub(super) fn receive(old: &Meeting, new: &Meeting, sender: &str, now: Instant) 
     };
     if old.parts.values().any(forbids) {
         let declined = declined(old, new, sender, now);
-        return Ok(Outcome {
+        return Ok(ItipOutcome {
             messages: declined.into_iter().collect(),
-            ..Outcome::nothing(Reason::ProposalRefused)
+            ..ItipOutcome::nothing(Reason::ProposalRefused)
         });
     }
-    Ok(Outcome::nothing(Reason::Proposal { from: sender.to_owned() }))
+    Ok(ItipOutcome::nothing(Reason::Proposal { from: sender.to_owned() }))
 }
 
 fn declined(old: &Meeting, new: &Meeting, to: &str, now: Instant) -> Option<Message> {

@@ -3,7 +3,7 @@
 use scrinium_dav_wire::content::{Component, ContentItem, ContentLine};
 
 use super::meeting::{Instance, Meeting, lines_named, remove_alarms, set, set_stamp, version};
-use super::{Message, Method, Outcome, Person, Reason, Storing, attendee as own};
+use super::{ItipOutcome, Message, Method, Person, Reason, Storing, attendee as own};
 use crate::address::{answer_of, attendee, attendee_mut, attendees, comparable};
 use crate::zone::Instant;
 
@@ -13,7 +13,7 @@ pub(super) fn request(
     method: Method,
     person: &Person,
     now: Instant,
-) -> Result<Outcome, Reason> {
+) -> Result<ItipOutcome, Reason> {
     let organizer = new.organizer().ok_or(Reason::NoOrganizer)?;
     if person.addresses.contains(&organizer) {
         return Err(Reason::OwnMeeting);
@@ -52,7 +52,7 @@ pub(super) fn request(
     let differing = keep_own(&old, &mut merged, person);
     let messages = repeated_answer(&merged, &differing, person, now);
     let reason = if is_new { Reason::FiledNew } else { Reason::FiledChange };
-    Ok(Outcome { storing: put(&merged)?, messages, reason })
+    Ok(ItipOutcome { storing: put(&merged)?, messages, reason })
 }
 
 fn put(meeting: &Meeting) -> Result<Storing, Reason> {
@@ -130,7 +130,7 @@ fn repeated_answer(merged: &Meeting, differing: &[Instance], person: &Person, no
     own::reply(merged, &parts, &address, person, now).into_iter().collect()
 }
 
-pub(super) fn cancel(old: Option<Meeting>, new: &Meeting, person: &Person) -> Result<Outcome, Reason> {
+pub(super) fn cancel(old: Option<Meeting>, new: &Meeting, person: &Person) -> Result<ItipOutcome, Reason> {
     let is_new = old.is_none();
     let mut old = old.unwrap_or_else(|| new.without_parts());
     if new.organizer().is_some_and(|organizer| person.addresses.contains(&organizer)) {
@@ -167,7 +167,7 @@ pub(super) fn cancel(old: Option<Meeting>, new: &Meeting, person: &Person) -> Re
     }
     match (is_changed, is_known) {
         (true, _) => {
-            Ok(Outcome { storing: put(&old)?, messages: Vec::new(), reason: Reason::FiledCancellation })
+            Ok(ItipOutcome { storing: put(&old)?, messages: Vec::new(), reason: Reason::FiledCancellation })
         }
         (false, true) => Err(Reason::Outdated),
         (false, false) => Err(Reason::NotInvited),
@@ -195,7 +195,7 @@ pub(super) fn add(
     new: &Meeting,
     person: &Person,
     now: Instant,
-) -> Result<Outcome, Reason> {
+) -> Result<ItipOutcome, Reason> {
     let added = new.master().ok_or(Reason::NothingToSchedule)?;
     let line = attendee(added, &person.addresses).ok_or(Reason::NotInvited)?;
     let own = comparable(line.value());
@@ -204,9 +204,9 @@ pub(super) fn add(
     };
     let Some(mut old) = old.filter(|old| !is_behind(old)) else {
         let refresh = refresh(new, added, &own, person, now);
-        return Ok(Outcome {
+        return Ok(ItipOutcome {
             messages: refresh.into_iter().collect(),
-            ..Outcome::nothing(Reason::AskedOrganizer)
+            ..ItipOutcome::nothing(Reason::AskedOrganizer)
         });
     };
     let key = new.time_of(added).map(|(key, ..)| key).ok_or(Reason::UnreadableTime)?;
@@ -228,7 +228,7 @@ pub(super) fn add(
     old.put(None, master);
     old.put(Some(key), part);
     old.take_zones(new);
-    Ok(Outcome { storing: put(&old)?, messages: Vec::new(), reason: Reason::FiledChange })
+    Ok(ItipOutcome { storing: put(&old)?, messages: Vec::new(), reason: Reason::FiledChange })
 }
 
 /// REFRESH (RFC 5546, section 3.2.6).

@@ -7,7 +7,7 @@ use scrinium_dav_wire::content::{Component, ContentLine};
 use super::meeting::{
     Answered, Meeting, essence, is_cancelled, is_server_scheduled, lines_named, set, set_stamp, version,
 };
-use super::{Change, Message, Method, Outcome, Person, Reason, Storing};
+use super::{Change, ItipOutcome, Message, Method, Person, Reason, Storing};
 use crate::address::{answer_of, attendee, attendees, attendees_mut, comparable};
 use crate::zone::Instant;
 
@@ -22,7 +22,7 @@ pub(super) fn change(
     change: Change<'_>,
     person: &Person,
     now: Instant,
-) -> Outcome {
+) -> ItipOutcome {
     let own = old.or(new.as_ref()).and_then(Meeting::organizer).unwrap_or_default();
     let new = new.map(|new| prepared(new, old, change, person));
     let mut messages = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn change(
     let new = new.map(|new| told(new, &messages));
     let reason = if messages.is_empty() { Reason::Silent } else { Reason::Informed };
     let storing = new.and_then(|new| new.to_calendar()).map_or(Storing::Delete, Storing::Put);
-    Outcome { storing, messages, reason }
+    ItipOutcome { storing, messages, reason }
 }
 
 /// What came, with SEQUENCE and answers as they must be.

@@ -3,7 +3,7 @@
 use scrinium_dav_wire::content::{Component, ContentLine};
 
 use super::meeting::Meeting;
-use super::{Method, Outcome, Person, Reason, answer, counter, merge, organizer};
+use super::{ItipOutcome, Method, Person, Reason, answer, counter, merge, organizer};
 use crate::address::{answer_of, attendee, comparable};
 use crate::zone::Instant;
 
@@ -42,8 +42,8 @@ pub fn receive(
     rule: FilingRule,
     person: &Person,
     now: Instant,
-) -> Outcome {
-    handled(stored, message, rule, person, now).unwrap_or_else(Outcome::nothing)
+) -> ItipOutcome {
+    handled(stored, message, rule, person, now).unwrap_or_else(ItipOutcome::nothing)
 }
 
 fn handled(
@@ -52,7 +52,7 @@ fn handled(
     rule: FilingRule,
     person: &Person,
     now: Instant,
-) -> Result<Outcome, Reason> {
+) -> Result<ItipOutcome, Reason> {
     let method = method(message)?;
     let new = Meeting::read(message.calendar, &person.zone)?;
     let old = match stored.map(|stored| Meeting::read(stored, &person.zone)) {
@@ -82,7 +82,7 @@ fn handled(
         }
         Method::DeclineCounter => {
             from_organizer(old.as_ref(), &new, message)?;
-            Ok(Outcome::nothing(Reason::ProposalDeclined))
+            Ok(ItipOutcome::nothing(Reason::ProposalDeclined))
         }
         Method::Reply => answer::reply(own(old, person)?, &new, message.sender),
         Method::Counter => counter::receive(&own(old, person)?, &new, message.sender, now),
@@ -92,7 +92,7 @@ fn handled(
             let stranger = || Reason::Stranger { attendee: message.sender.to_owned() };
             let again = organizer::again(&old, &organizer, message.sender, now).ok_or_else(stranger)?;
             let reason = Reason::SentAgain { to: message.sender.to_owned() };
-            Ok(Outcome { messages: vec![again], ..Outcome::nothing(reason) })
+            Ok(ItipOutcome { messages: vec![again], ..ItipOutcome::nothing(reason) })
         }
     }
 }

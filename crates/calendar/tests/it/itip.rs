@@ -4,7 +4,7 @@ use scrinium_calendar::busy::BusyKind;
 use scrinium_calendar::civil::CivilTime;
 use scrinium_calendar::imip::{Language, SchedulingMail, is_calendar_type};
 use scrinium_calendar::itip::{
-    Answer, Autoprocess, AutoprocessAction, Change, FilingRule, Incoming, Outcome, Person, Reason,
+    Answer, Autoprocess, AutoprocessAction, Change, FilingRule, Incoming, ItipOutcome, Person, Reason,
     SenderRule, Storing, accept_counter, answer, change, decline_counter, receive,
 };
 use scrinium_calendar::time::CalendarTime;
@@ -38,18 +38,18 @@ fn from<'a>(calendar: &'a Component, sender: &'a str) -> Incoming<'a> {
     Incoming { calendar, mime_method: None, sender, is_authenticated: true, is_known: true }
 }
 
-fn got(stored: Option<&Component>, text: &str, sender: &str, minute: i64) -> Outcome {
+fn got(stored: Option<&Component>, text: &str, sender: &str, minute: i64) -> ItipOutcome {
     receive(stored, &from(&read(text), sender), FilingRule::Known, &ada(), at(minute))
 }
 
-fn stored(outcome: &Outcome) -> Component {
+fn stored(outcome: &ItipOutcome) -> Component {
     match &outcome.storing {
         Storing::Put(calendar) => calendar.clone(),
         other => panic!("{other:?}: {}", outcome.reason),
     }
 }
 
-fn put(old: Option<&Component>, new: Option<&Component>, minute: i64) -> Result<Outcome, Reason> {
+fn put(old: Option<&Component>, new: Option<&Component>, minute: i64) -> Result<ItipOutcome, Reason> {
     change(Change { stored: old, new, keeps_answers: false, informs: true }, &ada(), at(minute))
 }
 
@@ -57,11 +57,11 @@ fn text(calendar: &Component) -> String {
     String::from_utf8(calendar.to_bytes()).unwrap().replace("\r\n ", "").replace("\r\n", "\n")
 }
 
-fn told(outcome: &Outcome) -> Vec<String> {
+fn told(outcome: &ItipOutcome) -> Vec<String> {
     outcome.messages.iter().map(|one| format!("{} {} > {}", one.method.name(), one.from, one.to)).collect()
 }
 
-fn accepted(calendar: &Component, partstat: &str, minute: i64) -> Outcome {
+fn accepted(calendar: &Component, partstat: &str, minute: i64) -> ItipOutcome {
     let given = Answer { partstat: partstat.to_owned(), ..Answer::default() };
     answer(calendar, &given, &ada(), at(minute)).unwrap()
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use scrinium_calendar::civil::CivilTime;
 use scrinium_calendar::itip::{
-    Answer, Change, FilingRule, Incoming, Message, Outcome, Person, Storing, answer, change, receive,
+    Answer, Change, FilingRule, Incoming, ItipOutcome, Message, Person, Storing, answer, change, receive,
 };
 use scrinium_calendar::series::Series;
 use scrinium_calendar::time::{CalendarTime, TimeKind};
@@ -83,7 +83,7 @@ impl World {
         world
     }
 
-    fn take(&mut self, who: usize, outcome: Outcome) {
+    fn take(&mut self, who: usize, outcome: ItipOutcome) {
         match outcome.storing {
             Storing::Keep => {}
             Storing::Put(calendar) => self.copies[who] = Some(calendar),

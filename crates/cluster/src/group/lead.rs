@@ -5,14 +5,14 @@ use bytes::Bytes;
 use super::{Call, Group, Kind, Leading, Part, Pending};
 use crate::value::encode_beat;
 use crate::{
-    Compare, Control, Entry, EntryError, EntryKind, Leadership, Operation, Outcome, Output, Refusal, Reply,
-    Revision, Rules, StopReason, StoredKey, SubmissionId, Transaction,
+    Compare, Control, Entry, EntryError, EntryKind, Leadership, Operation, Output, Refusal, Reply, Revision,
+    Rules, StopReason, StoredKey, SubmissionId, SubmissionOutcome, Transaction,
 };
 
 impl<R: Rules> Group<R> {
     pub(super) fn submit(&mut self, submission: SubmissionId, records: Vec<Bytes>, out: &mut Vec<Output>) {
         if let Err(refusal) = self.try_submit(submission, records) {
-            out.push(Output::Submitted { submission, outcome: Outcome::Refused(refusal) });
+            out.push(Output::Submitted { submission, outcome: SubmissionOutcome::Refused(refusal) });
         }
     }
 
@@ -175,7 +175,7 @@ impl<R: Rules> Group<R> {
         self.take(&pending.entry, revision);
         match pending.submission.filter(|_| !pending.given_up) {
             Some(submission) => {
-                let outcome = Outcome::Agreed { chain: pending.entry.chain() };
+                let outcome = SubmissionOutcome::Agreed { chain: pending.entry.chain() };
                 out.push(Output::Submitted { submission, outcome });
             }
             None => Self::apply(pending.entry.clone(), out),

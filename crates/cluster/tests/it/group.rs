@@ -1,7 +1,7 @@
 //! What a group does when nothing goes wrong but one thing.
 
 use scrinium_cluster::{
-    Freshness, Input, MemberId, Membership, Outcome, Output, ReadId, Refusal, Role, SubmissionId,
+    Freshness, Input, MemberId, Membership, Output, ReadId, Refusal, Role, SubmissionId, SubmissionOutcome,
 };
 use scrinium_log::Sequence;
 
@@ -118,7 +118,7 @@ fn nothing_is_written_after_a_seal() {
         assert!(group.is_sealed());
         let submission = SubmissionId(u64::MAX);
         let outputs = group.step(0, Input::Submit { submission, records: vec!["late".into()] });
-        let outcome = Outcome::Refused(Refusal::Sealed);
+        let outcome = SubmissionOutcome::Refused(Refusal::Sealed);
         assert!(outputs.contains(&Output::Submitted { submission, outcome }), "{outputs:?}");
     }
     equal_stores(&world);
@@ -134,7 +134,10 @@ fn a_batch_that_no_entry_holds_is_refused_and_the_group_goes_on() {
     let refused = |output: &Output| {
         matches!(
             output,
-            Output::Submitted { outcome: Outcome::Refused(Refusal::TooLarge { .. } | Refusal::Busy), .. }
+            Output::Submitted {
+                outcome: SubmissionOutcome::Refused(Refusal::TooLarge { .. } | Refusal::Busy),
+                ..
+            }
         )
     };
     assert!(outputs.iter().any(refused), "{outputs:?}");

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use scrinium_cluster::simulated::SimulatedEngine;
 use scrinium_cluster::{
-    CallId, Freshness, Group, GroupOptions, Incarnation, Input, MemberId, Membership, Outcome, Output,
-    ReadId, Reply, Role, SubmissionId, Timing, Transaction, begin,
+    CallId, Freshness, Group, GroupOptions, Incarnation, Input, MemberId, Membership, Output, ReadId, Reply,
+    Role, SubmissionId, SubmissionOutcome, Timing, Transaction, begin,
 };
 use scrinium_fault::cases;
 use scrinium_log::{Chain, Sequence};
@@ -135,16 +135,16 @@ impl State {
                 assert_eq!(first, node.chain.next());
                 self.write(place, records);
             }
-            Output::Submitted { outcome: Outcome::Agreed { .. }, .. } => {
+            Output::Submitted { outcome: SubmissionOutcome::Agreed { .. }, .. } => {
                 let record = node.submitted.take().unwrap();
                 let number = node.chain.next();
                 self.write(place, vec![record.clone()]);
                 self.answered.push((number, record));
             }
-            Output::Submitted { outcome: Outcome::Refused(_), .. } => {
+            Output::Submitted { outcome: SubmissionOutcome::Refused(_), .. } => {
                 self.refused.extend(node.submitted.take());
             }
-            Output::Submitted { outcome: Outcome::Unknown, .. } => node.submitted = None,
+            Output::Submitted { outcome: SubmissionOutcome::Unknown, .. } => node.submitted = None,
             Output::Stopped(reason) => panic!("the engine is honest: {reason}"),
             _ => {}
         }

@@ -9,7 +9,7 @@ use scrinium_document::{FieldsBuf, Revision};
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
-use super::{Beside, Edit, EditMode, Prepared, PreparedAttachment, Secret};
+use super::{Edit, EditMode, Prepared, PreparedAttachment, Secret, SideEffects};
 use crate::access::SERVER;
 use crate::testing::{REFUSED, TestServer};
 use crate::{
@@ -62,7 +62,7 @@ fn store_unchecked(database: &Arc<Database>, id: &str, revision: &str, fields: &
         outside: Vec::new(),
         attachments: vec![attachment],
         remove_attachments: Vec::new(),
-        beside: Beside::default(),
+        beside: SideEffects::default(),
         access: SERVER.clone(),
         secret: Secret::Keep,
         members: None,

@@ -228,7 +228,7 @@ impl Database {
 
 /// What a page of a folder says of each of its rows.
 #[derive(Clone)]
-pub struct Places {
+pub struct FolderPlaces {
     pub database: Arc<Database>,
     pub snapshot: Snapshot,
     pub folder: u32,
@@ -237,18 +237,18 @@ pub struct Places {
 
 /// Where a row's document is in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FolderPlace {
     /// Its uid there; `None` if it has left since the page was made up.
     pub uid: Option<u64>,
     /// Whether the person who asks has not read it; `None` if nobody asks.
     pub unread: Option<bool>,
 }
 
-impl Places {
-    pub fn of(&self, id: &str) -> Result<Place> {
+impl FolderPlaces {
+    pub fn of(&self, id: &str) -> Result<FolderPlace> {
         let person = self.person.as_deref();
         let read = person.map(|person| self.database.has_read(&self.snapshot, id, person)).transpose()?;
-        Ok(Place {
+        Ok(FolderPlace {
             uid: self.database.uid_at(&self.snapshot, self.folder, id)?,
             unread: read.map(|read| !read),
         })

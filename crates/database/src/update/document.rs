@@ -9,7 +9,7 @@ use scrinium_store::Family;
 
 use super::{Transaction, Updated};
 use crate::access::restriction::restricts;
-use crate::edit::{Beside, Prepared, PreparedAttachment};
+use crate::edit::{Prepared, PreparedAttachment, SideEffects};
 use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::head::{ChangeRecord, Head};
@@ -97,7 +97,12 @@ impl Transaction<'_> {
         applied
     }
 
-    fn apply_to(&mut self, edit: &mut Prepared, beside: &Beside, before: &mut Before) -> Result<Updated> {
+    fn apply_to(
+        &mut self,
+        edit: &mut Prepared,
+        beside: &SideEffects,
+        before: &mut Before,
+    ) -> Result<Updated> {
         let parent = self.parent(edit, before)?;
         self.check_access(edit, before, parent.as_ref())?;
         self.check_validated(edit, before)?;
@@ -179,7 +184,7 @@ impl Transaction<'_> {
     }
 
     /// Folders and marks follow the edit that was just added to the batch.
-    pub(super) fn follow(&mut self, id: &str, old: &RevisionTree, beside: &Beside) {
+    pub(super) fn follow(&mut self, id: &str, old: &RevisionTree, beside: &SideEffects) {
         let Some(head) = self.changed.get(id).map(|pending| &pending.head) else {
             let fault = never!("a document that was just written is among those changed", "{id}");
             return self.note_failure::<()>(Err(fault.into()));

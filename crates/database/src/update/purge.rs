@@ -13,7 +13,7 @@ use super::document::{Before, TreeChange};
 use super::{MAX_EDITS, Transaction, check_number};
 use crate::compaction_record::{CompactionRecord, PurgedDocument};
 use crate::database::Database;
-use crate::edit::Beside;
+use crate::edit::SideEffects;
 use crate::error::Result;
 use crate::keys;
 use crate::leaf::LeafParts;
@@ -115,7 +115,7 @@ impl Transaction<'_> {
         }
         let created_ms = before.head.created_ms;
         self.write(id, before, TreeChange { tree, created_ms, leaf, gone: &gone })?;
-        self.follow(id, &before.head.tree, &Beside::default());
+        self.follow(id, &before.head.tree, &SideEffects::default());
         Ok(revisions)
     }
 

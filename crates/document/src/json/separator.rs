@@ -33,13 +33,18 @@ const UNPADDED: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::RequireNone),
 );
 
-const IN_DOCUMENT: &[Step] = &[Step::Name("_attachments"), Step::AnyName, Step::Name("data")];
-const IN_DOCUMENTS: &[Step] =
-    &[Step::Name("docs"), Step::Element, Step::Name("_attachments"), Step::AnyName, Step::Name("data")];
+const IN_DOCUMENT: &[PathStep] = &[PathStep::Name("_attachments"), PathStep::AnyName, PathStep::Name("data")];
+const IN_DOCUMENTS: &[PathStep] = &[
+    PathStep::Name("docs"),
+    PathStep::Element,
+    PathStep::Name("_attachments"),
+    PathStep::AnyName,
+    PathStep::Name("data"),
+];
 
 /// One step from the whole text to a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Name(&'static str),
     AnyName,
     Element,
@@ -99,7 +104,7 @@ enum Escape {
 /// Takes long contents of attachments out of a JSON text. Bytes go in by [`push`](Self::push), contents come out by
 /// [`next_piece`](Self::next_piece); what is left is [`into_text`](Self::into_text).
 pub struct ContentSeparator {
-    steps: &'static [Step],
+    steps: &'static [PathStep],
     much_bytes: usize,
     input: Bytes,
     text: Vec<u8>,
@@ -133,7 +138,7 @@ impl ContentSeparator {
         Self::new(IN_DOCUMENTS)
     }
 
-    fn new(steps: &'static [Step]) -> Self {
+    fn new(steps: &'static [PathStep]) -> Self {
         Self {
             steps,
             much_bytes: MUCH_BYTES,
@@ -245,7 +250,7 @@ impl ContentSeparator {
     }
 
     /// The step that leads from the innermost open array or object on, if that is on the way.
-    fn step(&self) -> Option<Step> {
+    fn step(&self) -> Option<PathStep> {
         let is_on_way = self.on_way == self.open.len();
         self.open.len().checked_sub(1).filter(|_| is_on_way).and_then(|depth| self.steps.get(depth)).copied()
     }
@@ -255,7 +260,7 @@ impl ContentSeparator {
         match self.open.last() {
             None => true,
             Some(true) => self.leads && self.step().is_some(),
-            Some(false) => self.step() == Some(Step::Element),
+            Some(false) => self.step() == Some(PathStep::Element),
         }
     }
 
@@ -267,7 +272,7 @@ impl ContentSeparator {
         let leads = self.value_leads() && self.open.len() < self.steps.len();
         self.open.push(is_object);
         self.on_way += usize::from(leads);
-        if self.step() == Some(Step::Element) {
+        if self.step() == Some(PathStep::Element) {
             self.document = 0;
         }
         (self.leads, self.expects_name) = (false, is_object);
@@ -282,7 +287,7 @@ impl ContentSeparator {
 
     fn separate(&mut self) {
         let is_object = self.open.last() == Some(&true);
-        if !is_object && self.step() == Some(Step::Element) {
+        if !is_object && self.step() == Some(PathStep::Element) {
             self.document += 1;
         }
         (self.leads, self.expects_name) = (false, is_object);
@@ -320,13 +325,13 @@ impl ContentSeparator {
         self.expects_name = false;
         let raw = self.text.get(self.string_at..).unwrap_or_default();
         self.leads = match self.step() {
-            None | Some(Step::Element) => false,
-            Some(Step::AnyName) => {
+            None | Some(PathStep::Element) => false,
+            Some(PathStep::AnyName) => {
                 self.attachment = (self.string_at, self.text.len());
                 true
             }
             // Each character may be written as an escape of six.
-            Some(Step::Name(name)) => {
+            Some(PathStep::Name(name)) => {
                 raw.len() <= 6 * name.len() + 2
                     && std::str::from_utf8(raw).ok().and_then(string).is_some_and(|read| read == name)
             }

@@ -13,7 +13,7 @@ enum Compiled {
     Node(Node),
 }
 
-type Outcome = Result<Compiled, FormulaError>;
+type FormResult = Result<Compiled, FormulaError>;
 
 impl Compiler<'_> {
     /// The number of arguments has been checked against the function's arity.
@@ -60,7 +60,7 @@ impl Compiler<'_> {
     }
 
     /// Its first condition is always evaluated, the rest perhaps.
-    fn if_form(&mut self, function: &Function, arguments: &[Expression], at: usize) -> Outcome {
+    fn if_form(&mut self, function: &Function, arguments: &[Expression], at: usize) -> FormResult {
         let [first, rest @ .., otherwise] = arguments else {
             return Err(self.wrong(function, at, "lacks an argument"));
         };
@@ -81,13 +81,13 @@ impl Compiler<'_> {
         Ok(Compiled::Form(Form::If { branches: branches.into(), otherwise: otherwise? }))
     }
 
-    fn select_form(&mut self, arguments: &[Expression]) -> Outcome {
+    fn select_form(&mut self, arguments: &[Expression]) -> FormResult {
         let number = self.one(arguments)?;
         let values = self.optional(|compiler| compiler.nodes(arguments.get(1..).unwrap_or(&[])))?;
         Ok(Compiled::Form(Form::Choose { number, values }))
     }
 
-    fn while_form(&mut self, arguments: &[Expression]) -> Outcome {
+    fn while_form(&mut self, arguments: &[Expression]) -> FormResult {
         self.looped(|compiler| {
             let condition = compiler.one(arguments)?;
             let body = compiler.nodes(arguments.get(1..).unwrap_or(&[]))?;
@@ -95,7 +95,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn do_while_form(&mut self, arguments: &[Expression]) -> Outcome {
+    fn do_while_form(&mut self, arguments: &[Expression]) -> FormResult {
         let (condition, body) = arguments
             .split_last()
             .map_or((&[][..], &[][..]), |(last, body)| (std::slice::from_ref(last), body));
@@ -106,7 +106,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn for_form(&mut self, arguments: &[Expression]) -> Outcome {
+    fn for_form(&mut self, arguments: &[Expression]) -> FormResult {
         let start = self.one(arguments)?;
         self.looped(|compiler| {
             let condition = compiler.one(arguments.get(1..).unwrap_or(&[]))?;
@@ -116,7 +116,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn if_error_form(&mut self, arguments: &[Expression]) -> Outcome {
+    fn if_error_form(&mut self, arguments: &[Expression]) -> FormResult {
         let mut all = vec![self.one(arguments)?];
         all.extend(self.optional(|compiler| compiler.nodes(arguments.get(1..).unwrap_or(&[])))?);
         if all.len() == 1 {
@@ -131,7 +131,7 @@ impl Compiler<'_> {
         arguments: &[Expression],
         at: usize,
         wanted: bool,
-    ) -> Outcome {
+    ) -> FormResult {
         let [Expression { kind: ExpressionKind::Name(name), .. }] = arguments else {
             return Err(self.wrong(function, at, "takes the plain name of a field"));
         };
@@ -140,7 +140,7 @@ impl Compiler<'_> {
         Ok(Compiled::Form(Form::Available { field, variable, wanted }))
     }
 
-    fn get_field_form(&mut self, arguments: &[Expression], at: usize) -> Outcome {
+    fn get_field_form(&mut self, arguments: &[Expression], at: usize) -> FormResult {
         if let Some(name) = arguments.first().and_then(text_constant) {
             return self.read_field(&name, at).map(|field| Compiled::Node(Node::Field(field)));
         }
@@ -154,7 +154,7 @@ impl Compiler<'_> {
         arguments: &[Expression],
         at: usize,
         target: Target,
-    ) -> Outcome {
+    ) -> FormResult {
         let [name, value] = arguments else { return Err(self.wrong(function, at, "lacks an argument")) };
         let Some(name) = text_constant(name) else {
             return Err(self.wrong(function, at, "needs its name as a constant in double quotes"));
@@ -162,7 +162,7 @@ impl Compiler<'_> {
         self.assign(target, &name, value, at).map(Compiled::Node)
     }
 
-    fn transform_form(&mut self, function: &Function, arguments: &[Expression], at: usize) -> Outcome {
+    fn transform_form(&mut self, function: &Function, arguments: &[Expression], at: usize) -> FormResult {
         let [list, name, body] = arguments else { return Err(self.wrong(function, at, "lacks an argument")) };
         let Some(name) = text_constant(name) else {
             return Err(self.wrong(
@@ -178,7 +178,7 @@ impl Compiler<'_> {
     }
 
     /// With an expression that compares it is a form; without one, an ordinary function.
-    fn sort_form(&mut self, function: &'static Function, arguments: &[Expression], at: usize) -> Outcome {
+    fn sort_form(&mut self, function: &'static Function, arguments: &[Expression], at: usize) -> FormResult {
         let [list, options, greater] = arguments else {
             let arguments = self.optional(|compiler| compiler.nodes(arguments))?;
             let native = functions::plain_sort;

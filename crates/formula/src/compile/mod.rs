@@ -11,7 +11,7 @@ use crate::functions::{self, Body, FormKind, Function, Native, flags};
 use crate::lexer::error_at;
 use crate::machine::Machine;
 use crate::parser;
-use crate::program::{Field, Node, Program, Step};
+use crate::program::{BinaryStep, Field, Node, Program};
 use crate::syntax::{COMPARISON, Expression, ExpressionKind, LIST, LOOSEST, Link, Target};
 use crate::value::Value;
 
@@ -353,7 +353,7 @@ impl Compiler<'_> {
             let mut steps = Vec::with_capacity(rest.len());
             for Link { binary, at, operand } in rest {
                 let operand = compiler.node(operand)?;
-                steps.push(Step { binary: *binary, operand, at: offset(*at) });
+                steps.push(BinaryStep { binary: *binary, operand, at: offset(*at) });
             }
             Ok((first, steps))
         })?;
@@ -365,7 +365,7 @@ impl Compiler<'_> {
             }
             LOOSEST => Node::Logic { first: Box::new(first), rest: steps.into() },
             COMPARISON if steps.len() == 1 => match steps.pop() {
-                Some(Step { binary, operand, at }) => {
+                Some(BinaryStep { binary, operand, at }) => {
                     Node::Compare { left: Box::new(first), right: Box::new(operand), binary, at }
                 }
                 None => first,

@@ -1,7 +1,7 @@
 //! Addresses of mail.
 
 use super::{Arguments, Body, Category, Function, flags};
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -46,7 +46,7 @@ pub(super) fn address(text: &str) -> Option<(&str, &str)> {
     (text.contains('@') && !text.contains(char::is_whitespace)).then_some(("", text))
 }
 
-fn optimize(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn optimize(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let addresses = arguments.texts(0)?.try_map(|address| {
         let mut parts: Vec<&str> = Vec::new();
         for (number, part) in address.split('@').map(str::trim).enumerate() {
@@ -62,7 +62,7 @@ fn optimize(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::Text(addresses))
 }
 
-fn validate(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn validate(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let with_phrase = arguments.has_keyword(0, "ADDRESS822");
     if !with_phrase && !arguments.has_keyword(0, "ADDRESS821") {
         return Err(arguments.message("its form is [Address821] or [Address822]").into());

@@ -4,7 +4,7 @@ use smol_str::SmolStrBuilder;
 
 use super::text::text;
 use super::{Arguments, Function, each_text};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::value::Text;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -44,7 +44,7 @@ const PLAIN_LETTERS: &str = "\
 
 const FIRST_LETTER: u32 = 0xC0;
 
-fn ascii(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn ascii(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let whole_only = arguments.has_keyword(1, "ALLINRANGE");
     each_text(machine, arguments.texts(0)?, |text| {
         let mut result = SmolStrBuilder::new();

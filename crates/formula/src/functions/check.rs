@@ -6,7 +6,7 @@ use super::logic::native;
 use super::{Arguments, Function};
 use crate::compile;
 use crate::error::FormulaError;
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[native(
@@ -25,7 +25,7 @@ pub(super) const FUNCTIONS: &[Function] = &[native(
 const STEPS: usize = 5000;
 const STEPS_PER_BYTE: usize = 4;
 
-fn check(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn check(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let source = arguments.text(0)?;
     machine.charge(STEPS.saturating_add(source.len().saturating_mul(STEPS_PER_BYTE)))?;
     Ok(match compile::check(source) {

@@ -1,7 +1,7 @@
 //! The document, the selection, and what stands around them.
 
 use super::{Arguments, Body, Category, FormKind, Function, Native, flags};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::number::from_count;
 use crate::value::{Text, Value};
 
@@ -277,23 +277,23 @@ fn texts(names: &[String]) -> Vec<Text> {
     names.iter().map(Text::new).collect()
 }
 
-pub(super) fn told(arguments: &Arguments<'_>, text: Option<&str>, what: &str) -> Outcome {
+pub(super) fn told(arguments: &Arguments<'_>, text: Option<&str>, what: &str) -> MachineResult {
     text.map(Value::text)
         .ok_or_else(|| arguments.message(format!("the formula does not run for {what}")).into())
 }
 
-fn parent(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+fn parent(machine: &mut Machine<'_>, _: &Arguments<'_>) -> MachineResult {
     Ok(machine.document()?.parent().map_or_else(Value::empty, Value::text))
 }
 
-fn doc_fields(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn doc_fields(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let names = machine.document()?.field_names();
     let names = names.ok_or_else(|| arguments.message("the document cannot tell the names of its fields"))?;
     machine.charge_list(names.len())?;
     Ok(Value::texts(names))
 }
 
-fn size(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+fn size(machine: &mut Machine<'_>, _: &Arguments<'_>) -> MachineResult {
     Ok(Value::number(from_bytes(machine.document()?.size_bytes())))
 }
 
@@ -302,19 +302,19 @@ fn from_bytes(bytes: u64) -> f64 {
     return bytes as f64;
 }
 
-fn attachment_names(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+fn attachment_names(machine: &mut Machine<'_>, _: &Arguments<'_>) -> MachineResult {
     let attachments = machine.document()?.attachments();
     machine.charge_list(attachments.len())?;
     Ok(Value::texts(attachments.into_iter().map(|attachment| Text::from(attachment.name)).collect()))
 }
 
-fn attachment_lengths(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+fn attachment_lengths(machine: &mut Machine<'_>, _: &Arguments<'_>) -> MachineResult {
     let attachments = machine.document()?.attachments();
     machine.charge_list(attachments.len())?;
     Ok(Value::numbers(attachments.iter().map(|attachment| from_bytes(attachment.length)).collect()))
 }
 
-fn database_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn database_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let environment = machine.environment()?;
     let Some(name) = &environment.database_name else { return told(arguments, None, "a database") };
     let server = environment.server_name.as_deref().unwrap_or("");

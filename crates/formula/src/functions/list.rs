@@ -9,7 +9,7 @@ use super::number::random_bits;
 use super::{Arguments, Body, Category, FormKind, Function, Native, flags, keyword};
 use crate::datetime::DateTime;
 use crate::error::{ErrorValue, Reason};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::number::from_count;
 use crate::operators::{text_order, text_order_ignoring_case};
 use crate::value::{Text, Value};
@@ -94,12 +94,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-fn elements(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn elements(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let value = arguments.value(0)?;
     Ok(Value::number(if value.is_empty_text() { 0.0 } else { from_count(value.len()) }))
 }
 
-fn subset(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn subset(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let value = arguments.value(0)?;
     let count = arguments.whole(1)?;
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX).min(value.len());
@@ -110,7 +110,7 @@ fn subset(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(if count > 0 { value.pick(0..wanted) } else { value.pick(value.len() - wanted..value.len()) })
 }
 
-fn unique(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn unique(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let Some(value) = arguments.get(0) else { return unique_text(machine) };
     machine.charge(value.weight())?;
     Ok(match value {
@@ -135,7 +135,7 @@ fn unique(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
 }
 
 /// 64 bits that look random, in digits and letters of which none looks like another.
-fn unique_text(machine: &mut Machine<'_>) -> Outcome {
+fn unique_text(machine: &mut Machine<'_>) -> MachineResult {
     const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let bits = random_bits(machine)?;
     let letters = (0..u64::BITS).step_by(5).map(|shift| {
@@ -154,7 +154,7 @@ pub(crate) struct SortOptions {
 }
 
 impl SortOptions {
-    pub(crate) fn read(options: &Value) -> Outcome<Self> {
+    pub(crate) fn read(options: &Value) -> MachineResult<Self> {
         const ORIGIN: &str = "@Sort";
         let Value::Text(words) = options else {
             let reason = Reason::Argument { argument: "order", expected: "keywords", found: options.kind() };
@@ -184,7 +184,7 @@ impl SortOptions {
 }
 
 /// `@Sort` without an expression.
-pub(crate) fn plain_sort(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+pub(crate) fn plain_sort(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let options = match arguments.get(1) {
         Some(options) => SortOptions::read(options)?,
         None => SortOptions::default(),
@@ -195,7 +195,7 @@ pub(crate) fn plain_sort(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -
     order_values(machine, arguments.value(0)?, options)
 }
 
-pub(crate) fn order_values(machine: &mut Machine<'_>, value: &Value, options: SortOptions) -> Outcome {
+pub(crate) fn order_values(machine: &mut Machine<'_>, value: &Value, options: SortOptions) -> MachineResult {
     let length = value.len();
     let rounds = usize::try_from(usize::BITS - length.leading_zeros()).unwrap_or(1);
     machine.charge(value.weight().saturating_mul(rounds))?;
@@ -226,7 +226,7 @@ fn sort_times(
     machine: &Machine<'_>,
     times: &mut [DateTime],
     direction: impl Fn(Ordering) -> Ordering,
-) -> Outcome<()> {
+) -> MachineResult<()> {
     let zone = zone_for(machine, times)?;
     times.sort_by(|left, right| direction(left.order(*right, zone)));
     Ok(())
@@ -234,7 +234,7 @@ fn sort_times(
 
 /// The zone in which to order times; any will do where they are all of one kind, which lets constants be
 /// ordered when the formula is compiled.
-pub(super) fn zone_for<'e>(machine: &Machine<'e>, times: &[DateTime]) -> Outcome<&'e TimeZone> {
+pub(super) fn zone_for<'e>(machine: &Machine<'e>, times: &[DateTime]) -> MachineResult<&'e TimeZone> {
     static UTC: TimeZone = TimeZone::UTC;
     let dates = times.iter().filter(|time| matches!(time.start(), DateTime::Date(_))).count();
     if dates == 0 || dates == times.len() { Ok(&UTC) } else { machine.zone() }

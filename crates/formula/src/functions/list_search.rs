@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use super::{Arguments, Body, Category, Function, Native, flags};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::number::from_count;
 use crate::operators::{pairs, text_order, text_order_ignoring_case};
 use crate::value::{Text, Value};
@@ -83,7 +83,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-fn member(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn member(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (value, list) = (arguments.value(0)?, arguments.value(1)?);
     machine.charge(list.weight())?;
     let place = match (value, list) {
@@ -106,7 +106,7 @@ fn different(
 }
 
 /// Whether all the values are in the list, and whether any is.
-fn all_in(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome<(bool, bool)> {
+fn all_in(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult<(bool, bool)> {
     fn test<T: PartialEq>(values: &[T], list: &[T]) -> (bool, bool) {
         let mut found = values.iter().map(|value| list.contains(value));
         let first = found.next().unwrap_or(false);
@@ -122,7 +122,7 @@ fn all_in(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome<(bool
     }
 }
 
-fn replace(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn replace(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (list, from, to) = (arguments.texts(0)?, arguments.texts(1)?, arguments.texts(2)?);
     machine.charge(arguments.value(0)?.weight().saturating_add(arguments.value(1)?.weight()))?;
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(from.len());
@@ -136,7 +136,7 @@ fn replace(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::texts(replaced.collect()))
 }
 
-fn keywords(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn keywords(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let separators = if arguments.count() > 2 {
         arguments.text(2)?.clone()
     } else {
@@ -172,7 +172,7 @@ fn keywords(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::texts(found))
 }
 
-fn add_once(machine: &mut Machine<'_>, found: &mut Vec<Text>, word: &Text) -> Outcome<()> {
+fn add_once(machine: &mut Machine<'_>, found: &mut Vec<Text>, word: &Text) -> MachineResult<()> {
     machine.charge(1 + found.len())?;
     if !found.contains(word) {
         found.push(word.clone());
@@ -180,7 +180,7 @@ fn add_once(machine: &mut Machine<'_>, found: &mut Vec<Text>, word: &Text) -> Ou
     Ok(())
 }
 
-fn compare(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn compare(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (left, right) = (arguments.texts(0)?, arguments.texts(1)?);
     let ignore_case = arguments.has_keyword(2, "CASEINSENSITIVE");
     machine.charge(arguments.value(0)?.weight().saturating_add(arguments.value(1)?.weight()))?;

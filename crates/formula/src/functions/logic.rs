@@ -3,7 +3,7 @@
 use super::{Arguments, Body, Category, FormKind, Function, flags};
 use crate::datetime::DateTime;
 use crate::error::ErrorValue;
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::value::Value;
 
 const fn form(
@@ -188,11 +188,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-fn error(_: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+fn error(_: &mut Machine<'_>, _: &Arguments<'_>) -> MachineResult {
     Err(ErrorValue::message("@Error", "the formula asked for an error").into())
 }
 
-fn is_time(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn is_time(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let times = match arguments.value(0)? {
         Value::Time(_) => true,
         Value::Text(list) => list.iter().all(|text| DateTime::from_rfc3339(text).is_some()),

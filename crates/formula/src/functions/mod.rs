@@ -30,7 +30,7 @@ use std::sync::LazyLock;
 
 use crate::datetime::DateTime;
 use crate::error::{ErrorValue, Reason};
-use crate::machine::{Fault, Machine, Operand, Outcome};
+use crate::machine::{Fault, Machine, MachineResult, Operand};
 use crate::number::{finite, shown, whole};
 use crate::operators::times_of;
 use crate::program::Node;
@@ -154,7 +154,7 @@ pub(crate) enum FormKind {
     Sort,
 }
 
-pub(crate) type Native = fn(&mut Machine<'_>, &Arguments<'_>) -> Outcome;
+pub(crate) type Native = fn(&mut Machine<'_>, &Arguments<'_>) -> MachineResult;
 
 impl Function {
     /// How many arguments it takes: at least, and at most unless there is no limit.
@@ -301,11 +301,11 @@ impl<'v> Arguments<'v> {
     }
 
     /// An argument that must be given.
-    pub(crate) fn value(&self, index: usize) -> Outcome<&'v Value> {
+    pub(crate) fn value(&self, index: usize) -> MachineResult<&'v Value> {
         self.get(index).ok_or_else(|| self.message("an argument is missing").into())
     }
 
-    pub(crate) fn texts(&self, index: usize) -> Outcome<&'v List<Text>> {
+    pub(crate) fn texts(&self, index: usize) -> MachineResult<&'v List<Text>> {
         match self.value(index)? {
             Value::Text(list) => Ok(list),
             other => Err(self.wrong(index, "text", other).into()),
@@ -313,11 +313,11 @@ impl<'v> Arguments<'v> {
     }
 
     /// The first element of a text.
-    pub(crate) fn text(&self, index: usize) -> Outcome<&'v Text> {
+    pub(crate) fn text(&self, index: usize) -> MachineResult<&'v Text> {
         self.texts(index)?.first().ok_or_else(|| self.message("a text is missing").into())
     }
 
-    pub(crate) fn numbers(&self, index: usize) -> Outcome<&'v List<f64>> {
+    pub(crate) fn numbers(&self, index: usize) -> MachineResult<&'v List<f64>> {
         match self.value(index)? {
             Value::Number(list) => Ok(list),
             other => Err(self.wrong(index, "a number", other).into()),
@@ -325,17 +325,17 @@ impl<'v> Arguments<'v> {
     }
 
     /// The first element of a number.
-    pub(crate) fn number(&self, index: usize) -> Outcome<f64> {
+    pub(crate) fn number(&self, index: usize) -> MachineResult<f64> {
         Ok(self.numbers(index)?.first().copied().unwrap_or(0.0))
     }
 
     /// The whole part of a number.
-    pub(crate) fn whole(&self, index: usize) -> Outcome<i64> {
+    pub(crate) fn whole(&self, index: usize) -> MachineResult<i64> {
         self.number(index).map(whole)
     }
 
     /// A number that must not be negative, as a count.
-    pub(crate) fn count_of(&self, index: usize) -> Outcome<usize> {
+    pub(crate) fn count_of(&self, index: usize) -> MachineResult<usize> {
         let number = self.whole(index)?;
         usize::try_from(number).map_err(|_| {
             let argument = self.function.argument(index);
@@ -344,7 +344,7 @@ impl<'v> Arguments<'v> {
     }
 
     /// Times; a text is read as one if it is a full RFC 3339 date or date-time.
-    pub(crate) fn times(&self, machine: &mut Machine<'_>, index: usize) -> Outcome<List<DateTime>> {
+    pub(crate) fn times(&self, machine: &mut Machine<'_>, index: usize) -> MachineResult<List<DateTime>> {
         match self.value(index)? {
             Value::Time(list) => Ok(list.clone()),
             Value::Text(texts) => times_of(machine, self.function.name, texts),
@@ -389,7 +389,7 @@ pub(crate) fn each_text(
     machine: &mut Machine<'_>,
     texts: &List<Text>,
     mut apply: impl FnMut(&str) -> Text,
-) -> Outcome {
+) -> MachineResult {
     let results = texts.try_map(|text| {
         machine.charge(1 + text.len() / 64)?;
         let result = apply(text);
@@ -404,7 +404,7 @@ pub(crate) fn each_number(
     machine: &mut Machine<'_>,
     arguments: &Arguments<'_>,
     apply: impl Fn(f64) -> f64,
-) -> Outcome {
+) -> MachineResult {
     let numbers = arguments.numbers(0)?;
     machine.charge(numbers.len())?;
     let results = numbers.try_map(|number| {

@@ -9,7 +9,7 @@ use smol_str::format_smolstr;
 use super::address::address;
 use super::document::told;
 use super::{Arguments, Body, Category, Function, flags, keyword};
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -201,7 +201,7 @@ impl Part {
     }
 }
 
-fn name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let word = keyword(arguments.text(0)?);
     let part = Part::read(word).ok_or_else(|| {
         let word = word.to_ascii_uppercase();
@@ -264,7 +264,7 @@ fn part_of_hierarchy(part: Part, text: &Text) -> Text {
     }
 }
 
-fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> MachineResult {
     let names = match (machine.field_named("From")?, machine.field_named("FromDomain")?) {
         (Some(Value::Text(from)), Some(Value::Text(domain)))
             if domain.iter().any(|domain| !domain.is_empty()) =>
@@ -280,7 +280,7 @@ fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
     Ok(Value::Text(names.map(|name| part_of(Part::Abbreviated, name))))
 }
 
-fn v3_user_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn v3_user_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     match &machine.environment()?.user_name {
         Some(user) => Ok(Value::text(Name::read(user).abbreviated())),
         None => told(arguments, None, "a user"),
@@ -288,7 +288,7 @@ fn v3_user_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome
 }
 
 /// `@UserNamesList`
-pub(super) fn user_names(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+pub(super) fn user_names(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let environment = machine.environment()?;
     let Some(user) = &environment.user_name else { return told(arguments, None, "a user") };
     let name = Name::read(user);

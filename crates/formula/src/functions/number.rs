@@ -1,7 +1,7 @@
 //! Numbers.
 
 use super::{Arguments, Body, Category, Function, Native, each_number, flags};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::number::finite;
 use crate::operators::pairs;
 use crate::value::Value;
@@ -203,7 +203,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-fn round(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn round(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let multiple = if arguments.count() > 1 { arguments.number(1)?.abs() } else { 1.0 };
     if multiple == 0.0 {
         return Err(arguments.message("the multiple must not be 0").into());
@@ -216,7 +216,7 @@ fn round(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     each_number(machine, arguments, |number| (number / multiple).round() * multiple)
 }
 
-fn two(machine: &mut Machine<'_>, arguments: &Arguments<'_>, apply: fn(f64, f64) -> f64) -> Outcome {
+fn two(machine: &mut Machine<'_>, arguments: &Arguments<'_>, apply: fn(f64, f64) -> f64) -> MachineResult {
     let (left, right) = (arguments.numbers(0)?, arguments.numbers(1)?);
     machine.charge_list(left.len().max(right.len()))?;
     let mut results = Vec::with_capacity(left.len().max(right.len()));
@@ -232,14 +232,14 @@ fn two(machine: &mut Machine<'_>, arguments: &Arguments<'_>, apply: fn(f64, f64)
 /// What `@FloatEq` takes for equal where it is not told.
 const TOLERANCE: f64 = 0.0001;
 
-fn float_equal(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn float_equal(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (left, right) = (arguments.numbers(0)?, arguments.numbers(1)?);
     let tolerance = if arguments.count() > 2 { arguments.number(2)? } else { TOLERANCE };
     machine.charge(left.len().max(right.len()))?;
     Ok(Value::truth(pairs(left, right).any(|(left, right)| (left - right).abs() < tolerance)))
 }
 
-fn sum(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn sum(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let mut sum = 0.0;
     for index in 0..arguments.count() {
         let numbers = arguments.numbers(index)?;
@@ -251,7 +251,11 @@ fn sum(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         .ok_or_else(|| arguments.message("the sum is too large for a number").into())
 }
 
-fn extreme(machine: &mut Machine<'_>, arguments: &Arguments<'_>, choose: fn(f64, f64) -> f64) -> Outcome {
+fn extreme(
+    machine: &mut Machine<'_>,
+    arguments: &Arguments<'_>,
+    choose: fn(f64, f64) -> f64,
+) -> MachineResult {
     let first = arguments.numbers(0)?;
     machine.charge(first.len())?;
     if arguments.count() == 1 {
@@ -266,13 +270,13 @@ fn extreme(machine: &mut Machine<'_>, arguments: &Arguments<'_>, choose: fn(f64,
     Ok(Value::numbers(results))
 }
 
-fn random(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+fn random(machine: &mut Machine<'_>, _: &Arguments<'_>) -> MachineResult {
     let high = u32::try_from(random_bits(machine)? >> 32).unwrap_or(0);
     Ok(Value::number(f64::from(high) / (f64::from(u32::MAX) + 1.0)))
 }
 
 /// SplitMix64 of the document's identifier and of how many have been asked for.
-pub(super) fn random_bits(machine: &mut Machine<'_>) -> Outcome<u64> {
+pub(super) fn random_bits(machine: &mut Machine<'_>) -> MachineResult<u64> {
     let document = machine.document()?;
     machine.random_numbers += 1;
     let mut state = machine.random_numbers.wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,7 +1,7 @@
 //! Patterns: `@Matches` and `@Like`.
 
 use super::{Arguments, Body, Category, Function, flags};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -163,7 +163,7 @@ fn read_matcher(first: char, rest: &mut std::str::Chars<'_>) -> Matcher {
 
 /// Whether a text as a whole fits these pieces. All places in the pattern that may have been reached are
 /// followed at once, so that the time is the product of the two lengths at worst.
-fn fits(machine: &mut Machine<'_>, text: &str, pieces: &[Piece]) -> Outcome<bool> {
+fn fits(machine: &mut Machine<'_>, text: &str, pieces: &[Piece]) -> MachineResult<bool> {
     let cost = 1 + pieces.iter().map(Piece::cost).sum::<usize>() / 8;
     let mut reached = vec![false; pieces.len() + 1];
     let mut next = reached.clone();
@@ -210,7 +210,7 @@ fn skip_optional(pieces: &[Piece], reached: &mut [bool]) {
     }
 }
 
-fn matches_pattern(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn matches_pattern(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (texts, patterns) = (arguments.texts(0)?, arguments.texts(1)?);
     for pattern in patterns.iter() {
         machine.charge_text(pattern.len())?;
@@ -233,7 +233,7 @@ fn matches_pattern(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outc
     Ok(Value::truth(false))
 }
 
-fn like(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn like(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let escape = if arguments.count() > 2 { arguments.text(2)?.chars().next() } else { None };
     let (texts, patterns) = (arguments.texts(0)?, arguments.texts(1)?);
     for pattern in patterns.iter() {

@@ -2,7 +2,7 @@
 
 use super::text::text;
 use super::{Arguments, Function, flags, keyword};
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -43,7 +43,7 @@ const SIMPLE_PARAGRAPHS: usize = 2;
 const MAX_BEGINNING_CHARACTERS: usize = 10;
 
 /// The text of a field, or the name itself where that is no field of text.
-fn named(machine: &mut Machine<'_>, name: &Text) -> Outcome<String> {
+fn named(machine: &mut Machine<'_>, name: &Text) -> MachineResult<String> {
     let text = match machine.field_named(name)? {
         Some(Value::Text(texts)) => texts.join(" "),
         _ => name.to_string(),
@@ -52,7 +52,7 @@ fn named(machine: &mut Machine<'_>, name: &Text) -> Outcome<String> {
     Ok(text)
 }
 
-fn simple(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn simple(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let abstracts = arguments.texts(0)?.try_map(|name| {
         let text = named(machine, name)?;
         let paragraphs = text.lines().filter(|line| !line.trim().is_empty()).take(SIMPLE_PARAGRAPHS);
@@ -69,7 +69,7 @@ fn cut(text: &str, characters: usize) -> &str {
 
 /// What a keyword of `@Abstract` does with the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Step {
+enum SummaryStep {
     /// Removes the header of a message.
     TextOnly,
     /// Ends the steps if the text fits, with this before it.
@@ -94,20 +94,20 @@ enum Vowels {
 
 /// What each keyword stands for. There is no dictionary of abbreviations and no list of significant words, so
 /// that the keywords about them do nothing.
-const WORDS: [(&str, &[Step]); 22] = [
-    ("TEXTONLY", &[Step::TextOnly]),
-    ("TRYFIT", &[Step::TryFit("")]),
-    ("ABBREV", &[Step::Abbreviate]),
-    ("DROPVOWELS", &[Step::Vowels(Vowels::First)]),
-    ("DROPFIRSTVOWEL", &[Step::Vowels(Vowels::Dropped)]),
-    ("KEEPFIRSTVOWEL", &[Step::Vowels(Vowels::First)]),
-    ("KEEPVOWELS", &[Step::Vowels(Vowels::Kept)]),
-    ("TRIMPUNCT", &[Step::TrimPunctuation(true)]),
-    ("NOTRIMPUNCT", &[Step::TrimPunctuation(false)]),
-    ("TRIMWHITE", &[Step::TrimWhite(true)]),
-    ("NOTRIMWHITE", &[Step::TrimWhite(false)]),
-    ("SAVE", &[Step::Save]),
-    ("RESTORE", &[Step::Restore]),
+const WORDS: [(&str, &[SummaryStep]); 22] = [
+    ("TEXTONLY", &[SummaryStep::TextOnly]),
+    ("TRYFIT", &[SummaryStep::TryFit("")]),
+    ("ABBREV", &[SummaryStep::Abbreviate]),
+    ("DROPVOWELS", &[SummaryStep::Vowels(Vowels::First)]),
+    ("DROPFIRSTVOWEL", &[SummaryStep::Vowels(Vowels::Dropped)]),
+    ("KEEPFIRSTVOWEL", &[SummaryStep::Vowels(Vowels::First)]),
+    ("KEEPVOWELS", &[SummaryStep::Vowels(Vowels::Kept)]),
+    ("TRIMPUNCT", &[SummaryStep::TrimPunctuation(true)]),
+    ("NOTRIMPUNCT", &[SummaryStep::TrimPunctuation(false)]),
+    ("TRIMWHITE", &[SummaryStep::TrimWhite(true)]),
+    ("NOTRIMWHITE", &[SummaryStep::TrimWhite(false)]),
+    ("SAVE", &[SummaryStep::Save]),
+    ("RESTORE", &[SummaryStep::Restore]),
     ("USEDICT", &[]),
     ("NODICT", &[]),
     ("STOPLIST", &[]),
@@ -117,37 +117,37 @@ const WORDS: [(&str, &[Step]); 22] = [
     (
         "RULE1",
         &[
-            Step::TextOnly,
-            Step::TryFit(""),
-            Step::TrimPunctuation(true),
-            Step::Save,
-            Step::Abbreviate,
-            Step::TryFit("-"),
-            Step::Restore,
-            Step::Vowels(Vowels::First),
-            Step::Abbreviate,
-            Step::TryFit("+"),
+            SummaryStep::TextOnly,
+            SummaryStep::TryFit(""),
+            SummaryStep::TrimPunctuation(true),
+            SummaryStep::Save,
+            SummaryStep::Abbreviate,
+            SummaryStep::TryFit("-"),
+            SummaryStep::Restore,
+            SummaryStep::Vowels(Vowels::First),
+            SummaryStep::Abbreviate,
+            SummaryStep::TryFit("+"),
         ],
     ),
-    ("RULE2", &[Step::TrimPunctuation(true), Step::Abbreviate]),
+    ("RULE2", &[SummaryStep::TrimPunctuation(true), SummaryStep::Abbreviate]),
     (
         "RULE3",
         &[
-            Step::TextOnly,
-            Step::TryFit(""),
-            Step::TrimPunctuation(true),
-            Step::Save,
-            Step::Abbreviate,
-            Step::TryFit(""),
-            Step::Restore,
-            Step::Vowels(Vowels::First),
-            Step::Abbreviate,
-            Step::TryFit(""),
+            SummaryStep::TextOnly,
+            SummaryStep::TryFit(""),
+            SummaryStep::TrimPunctuation(true),
+            SummaryStep::Save,
+            SummaryStep::Abbreviate,
+            SummaryStep::TryFit(""),
+            SummaryStep::Restore,
+            SummaryStep::Vowels(Vowels::First),
+            SummaryStep::Abbreviate,
+            SummaryStep::TryFit(""),
         ],
     ),
 ];
 
-fn abstract_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn abstract_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let steps = steps(arguments)?;
     let characters = arguments.count_of(1)?;
     let beginning = arguments.text(2)?;
@@ -168,7 +168,7 @@ fn abstract_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome 
     Ok(Value::text(cut(&shortened, characters)))
 }
 
-fn steps(arguments: &Arguments<'_>) -> Outcome<Vec<Step>> {
+fn steps(arguments: &Arguments<'_>) -> MachineResult<Vec<SummaryStep>> {
     let mut steps = Vec::new();
     for word in arguments.texts(0)?.iter().map(|word| keyword(word)).filter(|word| !word.is_empty()) {
         let Some((_, found)) = WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) else {
@@ -182,19 +182,19 @@ fn steps(arguments: &Arguments<'_>) -> Outcome<Vec<Step>> {
     Ok(steps)
 }
 
-fn shortened(mut text: String, steps: &[Step], beginning: &str, characters: usize) -> String {
+fn shortened(mut text: String, steps: &[SummaryStep], beginning: &str, characters: usize) -> String {
     let (mut vowels, mut trim_punctuation, mut trim_white) = (Vowels::Kept, false, true);
     let mut saved = text.clone();
     for step in steps {
         match step {
-            Step::TextOnly => text = without_header(&text).to_owned(),
-            Step::TryFit(mark) => {
+            SummaryStep::TextOnly => text = without_header(&text).to_owned(),
+            SummaryStep::TryFit(mark) => {
                 let whole = format!("{mark}{beginning}{}", on_one_line(&text));
                 if whole.chars().count() <= characters {
                     return whole;
                 }
             }
-            Step::Abbreviate => {
+            SummaryStep::Abbreviate => {
                 if trim_white {
                     text = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 }
@@ -203,11 +203,11 @@ fn shortened(mut text: String, steps: &[Step], beginning: &str, characters: usiz
                 }
                 text = without_vowels(&text, vowels);
             }
-            Step::Vowels(which) => vowels = *which,
-            Step::TrimPunctuation(trim) => trim_punctuation = *trim,
-            Step::TrimWhite(trim) => trim_white = *trim,
-            Step::Save => saved.clone_from(&text),
-            Step::Restore => text.clone_from(&saved),
+            SummaryStep::Vowels(which) => vowels = *which,
+            SummaryStep::TrimPunctuation(trim) => trim_punctuation = *trim,
+            SummaryStep::TrimWhite(trim) => trim_white = *trim,
+            SummaryStep::Save => saved.clone_from(&text),
+            SummaryStep::Restore => text.clone_from(&saved),
         }
     }
     format!("{beginning}{}", on_one_line(&text))

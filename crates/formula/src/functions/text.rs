@@ -3,7 +3,7 @@
 use smol_str::StrExt;
 
 use super::{Arguments, Body, Category, Function, Native, each_text, flags};
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::number::{from_count, whole};
 use crate::operators::pairs;
 use crate::value::{Text, Value};
@@ -140,7 +140,7 @@ fn directory(path: &str) -> Text {
     Text::new(path.rfind(['/', '\\']).and_then(|place| path.get(..=place)).unwrap_or(""))
 }
 
-fn trim(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn trim(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let mut results = Vec::new();
     for text in arguments.texts(0)?.iter() {
         machine.charge_text(text.len())?;
@@ -163,13 +163,13 @@ fn trim(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::texts(results))
 }
 
-fn length(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn length(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let texts = arguments.texts(0)?;
     machine.charge(arguments.value(0)?.weight())?;
     Ok(Value::Number(texts.map(|text| from_count(text.chars().count()))))
 }
 
-fn repeat(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn repeat(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let count = arguments.count_of(1)?;
     let most = if arguments.count() > 2 { Some(arguments.count_of(2)?) } else { None };
     let results = arguments.texts(0)?.try_map(|text| {
@@ -189,7 +189,7 @@ fn repeat(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::Text(results))
 }
 
-fn char_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn char_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let numbers = arguments.numbers(0)?;
     machine.charge(numbers.len())?;
     let characters = numbers.try_map(|number| {
@@ -205,7 +205,7 @@ fn any_within(
     machine: &mut Machine<'_>,
     arguments: &Arguments<'_>,
     within: fn(&str, &str) -> bool,
-) -> Outcome {
+) -> MachineResult {
     let (texts, parts) = (arguments.texts(0)?, arguments.texts(1)?);
     for text in texts.iter() {
         for part in parts.iter() {
@@ -218,7 +218,7 @@ fn any_within(
     Ok(Value::truth(false))
 }
 
-fn replace_substring(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn replace_substring(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (from, to) = (arguments.texts(1)?, arguments.texts(2)?);
     let results = arguments.texts(0)?.try_map(|text| {
         let mut text = text.clone();

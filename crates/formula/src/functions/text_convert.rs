@@ -1,7 +1,7 @@
 //! Texts into other things and back.
 
 use super::{Arguments, Body, Category, Function, Native, each_text, flags, number_format, time_format};
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::number;
 use crate::value::{Text, Value};
 use crate::written::Written;
@@ -107,7 +107,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-fn to_text(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn to_text(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let format = if arguments.count() > 1 { arguments.text(1)?.as_str() } else { "" };
     let value = arguments.value(0)?;
     machine.charge(value.len())?;
@@ -127,7 +127,7 @@ fn to_text(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     }
 }
 
-fn to_number(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn to_number(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let value = arguments.value(0)?;
     machine.charge(value.weight())?;
     let texts = match value {
@@ -156,7 +156,7 @@ fn leading_number(text: &str) -> Option<f64> {
     number::read(text.get(..end)?.trim_end_matches(['.', ',', '-', '+']))
 }
 
-fn to_time(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn to_time(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let value = arguments.value(0)?;
     machine.charge(value.len())?;
     let texts = match value {

@@ -8,7 +8,7 @@ use super::time::{count_of_days, days};
 use super::time_format::{Clock, TimeFormat};
 use super::{Arguments, Function, each_text};
 use crate::datetime::DateTime;
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::number::whole;
 use crate::value::{Text, Value};
 
@@ -139,7 +139,7 @@ enum Cut {
 }
 
 /// A count or a text. A negative count does not count: the whole text is meant.
-fn cut_at(arguments: &Arguments<'_>, index: usize) -> Outcome<Option<Cut>> {
+fn cut_at(arguments: &Arguments<'_>, index: usize) -> MachineResult<Option<Cut>> {
     match arguments.value(index)? {
         Value::Text(_) => Ok(Some(Cut::Text(arguments.text(index)?.clone()))),
         Value::Number(_) => Ok(usize::try_from(arguments.whole(index)?).ok().map(Cut::Count)),
@@ -164,7 +164,7 @@ fn part(
     machine: &mut Machine<'_>,
     arguments: &Arguments<'_>,
     take: for<'t> fn(&'t str, &Cut) -> Option<&'t str>,
-) -> Outcome {
+) -> MachineResult {
     let texts = arguments.texts(0)?;
     match cut_at(arguments, 1)? {
         None => Ok(arguments.value(0)?.clone()),
@@ -193,7 +193,7 @@ fn marked<'t>(text: &'t str, mark: &Cut, back: bool) -> Option<(&'t str, &'t str
     Some((text.get(..start)?, text.get(end..)?))
 }
 
-fn middle(machine: &mut Machine<'_>, arguments: &Arguments<'_>, back: bool) -> Outcome {
+fn middle(machine: &mut Machine<'_>, arguments: &Arguments<'_>, back: bool) -> MachineResult {
     let mark = cut_at(arguments, 1)?.unwrap_or(Cut::Count(0));
     let end = match arguments.value(2)? {
         Value::Text(_) => Err(arguments.text(2)?.clone()),
@@ -219,7 +219,7 @@ fn middle(machine: &mut Machine<'_>, arguments: &Arguments<'_>, back: bool) -> O
     })
 }
 
-fn word(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn word(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let separator = arguments.text(1)?.clone();
     let number = whole(arguments.number(2)?);
     let place = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX).checked_sub(1);
@@ -237,7 +237,7 @@ fn word(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     })
 }
 
-fn explode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn explode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     if let Value::Time(times) = arguments.value(0)? {
         return days_of(machine, times);
     }
@@ -260,7 +260,7 @@ fn explode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
 }
 
 /// The dates of all the days of these times.
-fn days_of(machine: &mut Machine<'_>, times: &[DateTime]) -> Outcome {
+fn days_of(machine: &mut Machine<'_>, times: &[DateTime]) -> MachineResult {
     let mut dates = Vec::new();
     for time in times {
         let Some((first, last)) = days(machine, *time)? else {
@@ -275,7 +275,7 @@ fn days_of(machine: &mut Machine<'_>, times: &[DateTime]) -> Outcome {
     Ok(Value::texts(dates))
 }
 
-fn implode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn implode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let separator = if arguments.count() > 1 { arguments.text(1)?.clone() } else { Text::new_static(" ") };
     let texts = arguments.texts(0)?;
     if let Some(text) = texts.single() {

@@ -6,7 +6,7 @@ use jiff::{Timestamp, ToSpan};
 
 use super::{Arguments, Body, Category, Function, Native, flags};
 use crate::datetime::{Adjustment, DateTime, moment_of};
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::number::{from_count, whole};
 use crate::operators::pairs;
 use crate::range::DateTimeRange;
@@ -189,14 +189,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-fn day(machine: &Machine<'_>, offset: i64) -> Outcome {
+fn day(machine: &Machine<'_>, offset: i64) -> MachineResult {
     let today = machine.zone()?.to_datetime(machine.now()?).date();
     Ok(Value::time(today.saturating_add(offset.days())))
 }
 
 /// The date and time of day of a time, of a range those of its start, asking for the time zone only where they
 /// depend on it.
-pub(super) fn parts(machine: &Machine<'_>, time: DateTime) -> Outcome<(Option<Date>, Option<Time>)> {
+pub(super) fn parts(machine: &Machine<'_>, time: DateTime) -> MachineResult<(Option<Date>, Option<Time>)> {
     Ok(match time {
         DateTime::Date(date) => (Some(date), None),
         DateTime::Time(time) => (None, Some(time)),
@@ -212,8 +212,8 @@ pub(super) fn parts(machine: &Machine<'_>, time: DateTime) -> Outcome<(Option<Da
 fn each_end(
     arguments: &Arguments<'_>,
     time: DateTime,
-    apply: impl Fn(DateTime) -> Outcome<DateTime>,
-) -> Outcome<DateTime> {
+    apply: impl Fn(DateTime) -> MachineResult<DateTime>,
+) -> MachineResult<DateTime> {
     let DateTime::Range(range) = time else { return apply(time) };
     DateTimeRange::between(apply(range.start())?, apply(range.end())?)
         .map(DateTime::Range)
@@ -224,7 +224,7 @@ fn part(
     machine: &mut Machine<'_>,
     arguments: &Arguments<'_>,
     take: fn(Option<Date>, Option<Time>) -> Option<i32>,
-) -> Outcome {
+) -> MachineResult {
     let times = arguments.times(machine, 0)?;
     machine.charge(times.len())?;
     let numbers = times.try_map(|time| {
@@ -234,7 +234,7 @@ fn part(
     Ok(Value::Number(numbers))
 }
 
-fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     match arguments.count() {
         1 => {
             let times = arguments.times(machine, 0)?;
@@ -252,7 +252,7 @@ fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     }
 }
 
-fn time_of_day(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn time_of_day(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     match arguments.count() {
         1 => {
             let times = arguments.times(machine, 0)?;
@@ -270,19 +270,19 @@ fn time_of_day(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome 
     }
 }
 
-fn small<N: TryFrom<i64>>(arguments: &Arguments<'_>, index: usize) -> Outcome<N> {
+fn small<N: TryFrom<i64>>(arguments: &Arguments<'_>, index: usize) -> MachineResult<N> {
     let number = arguments.whole(index)?;
     N::try_from(number).map_err(|_| arguments.message(format!("{number} is outside the calendar")).into())
 }
 
-fn date_of(arguments: &Arguments<'_>) -> Outcome<Date> {
+fn date_of(arguments: &Arguments<'_>) -> MachineResult<Date> {
     let (year, month, day): (i16, i8, i8) =
         (small(arguments, 0)?, small(arguments, 1)?, small(arguments, 2)?);
     Date::new(year, month, day)
         .map_err(|_| arguments.message(format!("there is no date {year:04}-{month:02}-{day:02}")).into())
 }
 
-fn clock_of(arguments: &Arguments<'_>, from: usize) -> Outcome<Time> {
+fn clock_of(arguments: &Arguments<'_>, from: usize) -> MachineResult<Time> {
     let (hour, minute, second): (i8, i8, i8) =
         (small(arguments, from)?, small(arguments, from + 1)?, small(arguments, from + 2)?);
     Time::new(hour, minute, second, 0).map_err(|_| {
@@ -290,13 +290,13 @@ fn clock_of(arguments: &Arguments<'_>, from: usize) -> Outcome<Time> {
     })
 }
 
-fn moment(machine: &Machine<'_>, arguments: &Arguments<'_>) -> Outcome<Timestamp> {
+fn moment(machine: &Machine<'_>, arguments: &Arguments<'_>) -> MachineResult<Timestamp> {
     let local = date_of(arguments)?.to_datetime(clock_of(arguments, 3)?);
     moment_of(local, machine.zone()?)
         .ok_or_else(|| arguments.message("the date is outside the calendar").into())
 }
 
-fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let times = arguments.times(machine, 0)?;
     machine.charge(times.len())?;
     let in_utc = arguments.has_keyword(7, "INGMT");
@@ -321,7 +321,7 @@ fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::Time(results))
 }
 
-fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (dates, clocks) = (arguments.times(machine, 0)?, arguments.times(machine, 1)?);
     machine.charge_list(dates.len().max(clocks.len()))?;
     let rules = if arguments.count() > 2 { Some(super::zone::rules(machine, arguments, 2)?) } else { None };
@@ -342,7 +342,7 @@ fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::times(results))
 }
 
-fn business_days(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn business_days(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let (starts, ends) = (arguments.times(machine, 0)?, arguments.times(machine, 1)?);
     let mut free = FreeDays::default();
     if arguments.get(2).is_some_and(|days| !days.is_empty_text()) {
@@ -377,7 +377,7 @@ fn business_days(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcom
 }
 
 /// The first and the last day of a time; none for times of day, which are of no day.
-pub(super) fn days(machine: &Machine<'_>, time: DateTime) -> Outcome<Option<(Date, Date)>> {
+pub(super) fn days(machine: &Machine<'_>, time: DateTime) -> MachineResult<Option<(Date, Date)>> {
     let (first, last) = (parts(machine, time.start())?.0, parts(machine, time.end())?.0);
     Ok(first.zip(last))
 }

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use smol_str::format_smolstr;
 
 use crate::datetime::DateTime;
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, MachineResult};
 use crate::value::Text;
 
 /// The format of a date-time, in the original's letters: D for the date, T for the time of day, Z for
@@ -26,7 +26,7 @@ pub(super) struct Clock<'c> {
 }
 
 impl Clock<'_> {
-    fn zone(&self) -> Outcome<&TimeZone> {
+    fn zone(&self) -> MachineResult<&TimeZone> {
         self.zone.map_or_else(|| self.machine.zone(), Ok)
     }
 }
@@ -65,7 +65,7 @@ impl TimeFormat {
         Self { zone: 2, ..self }
     }
 
-    pub(super) fn show(self, clock: &Clock<'_>, value: DateTime) -> Outcome<Text> {
+    pub(super) fn show(self, clock: &Clock<'_>, value: DateTime) -> MachineResult<Text> {
         let (date, time, offset) = match value {
             DateTime::Date(date) => (Some(date), None, None),
             DateTime::Time(time) => (None, Some(time), None),
@@ -97,7 +97,7 @@ impl TimeFormat {
         Ok(Text::new(result))
     }
 
-    fn show_date(self, clock: &Clock<'_>, date: Date) -> Outcome<String> {
+    fn show_date(self, clock: &Clock<'_>, date: Date) -> MachineResult<String> {
         if self.date == 1 || self.parts == Some(3) {
             let today = clock.zone()?.to_datetime(clock.machine.now()?).date();
             if self.parts == Some(3) && date == today {

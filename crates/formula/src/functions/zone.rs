@@ -14,7 +14,7 @@ use super::time::time;
 use super::time_format::{Clock, TimeFormat};
 use super::{Arguments, Function, flags};
 use crate::datetime::DateTime;
-use crate::machine::{Fault, Machine, Outcome};
+use crate::machine::{Fault, Machine, MachineResult};
 use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -152,7 +152,7 @@ fn turns(text: &str) -> Option<(Turn, Turn)> {
 }
 
 /// The time zone that an argument tells.
-fn zone<'z>(machine: &mut Machine<'_>, arguments: &Arguments<'_>, text: &'z Text) -> Outcome<Zone<'z>> {
+fn zone<'z>(machine: &mut Machine<'_>, arguments: &Arguments<'_>, text: &'z Text) -> MachineResult<Zone<'z>> {
     machine.charge_text(text.len())?;
     machine.charge(ZONE_STEPS)?;
     Zone::read(text).ok_or_else(|| {
@@ -163,13 +163,17 @@ fn zone<'z>(machine: &mut Machine<'_>, arguments: &Arguments<'_>, text: &'z Text
 }
 
 /// The time zone that an argument tells, with its rules.
-pub(super) fn rules(machine: &mut Machine<'_>, arguments: &Arguments<'_>, index: usize) -> Outcome<TimeZone> {
+pub(super) fn rules(
+    machine: &mut Machine<'_>,
+    arguments: &Arguments<'_>,
+    index: usize,
+) -> MachineResult<TimeZone> {
     let text = arguments.text(index)?;
     let rules = zone(machine, arguments, text)?.rules();
     rules.ok_or_else(|| arguments.message("the time zone's summer time cannot be reckoned").into())
 }
 
-fn zone_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn zone_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     if arguments.count() == 0 {
         return Ok(Value::number(zone_number(machine.zone()?, machine.now()?)));
     }
@@ -193,7 +197,7 @@ fn zone_number(zone: &TimeZone, moment: Timestamp) -> f64 {
     if minutes > 0 { -size } else { size }
 }
 
-fn current_zone(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn current_zone(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let offset = machine.zone()?.to_fixed_offset().map_err(|_| {
         arguments.message("the server's time zone has rules that cannot be written in the original's way")
     })?;
@@ -203,7 +207,7 @@ fn current_zone(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome
     Ok(Value::text(format_smolstr!("Z={}$DO=0{name}", rest * 100 + hours)))
 }
 
-fn to_text_in_zone(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn to_text_in_zone(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let times = arguments.times(machine, 0)?;
     machine.charge(times.len())?;
     let rules = rules(machine, arguments, 1)?;
@@ -213,7 +217,7 @@ fn to_text_in_zone(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outc
     times.try_map(|time| format.show(&clock, *time)).map(Value::Text)
 }
 
-fn zone_to_text(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+fn zone_to_text(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> MachineResult {
     let form = if arguments.count() > 1 { arguments.text(1)?.as_str() } else { "" };
     let asks = |letter: char| form.chars().any(|given| given.eq_ignore_ascii_case(&letter));
     if let Some(other) = form.chars().find(|letter| !"sSaA ".contains(*letter)) {

@@ -13,7 +13,7 @@ mod write;
 use std::path::Path;
 
 pub use log::{Action, Done, OperationLog};
-pub use rounds::{Rounds, Step};
+pub use rounds::{RoundStep, Rounds};
 
 use crate::workload::WorkloadError;
 

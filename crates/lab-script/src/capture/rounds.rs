@@ -17,7 +17,7 @@ const SIZES: usize = 10;
 /// The nth operation of its kind in a round.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Step {
+pub struct RoundStep {
     pub action: Action,
     /// In which part of all rounds it comes, from 0 to 1.
     pub share: f64,
@@ -36,7 +36,7 @@ pub struct Rounds {
     pub rounds: usize,
     /// From the first operation of a session to its last, all together.
     pub at_work: Duration,
-    pub steps: Vec<Step>,
+    pub steps: Vec<RoundStep>,
     /// Bytes of what was created and sent, by deciles, smallest first.
     pub sizes: BTreeMap<Action, Vec<u64>>,
     /// Operations that a step of another kind does with it: a document that is read in order to be written.
@@ -83,7 +83,12 @@ impl Rounds {
             .map(|((action, _), found)| {
                 #[allow(clippy::cast_precision_loss, reason = "rounds are far below 2^53")]
                 let count = found.rounds.max(1) as f64;
-                Step { action, share: count / all, place: found.places / count, pause: found.pauses.range() }
+                RoundStep {
+                    action,
+                    share: count / all,
+                    place: found.places / count,
+                    pause: found.pauses.range(),
+                }
             })
             .collect();
         rounds.steps.sort_by(|one, other| one.place.total_cmp(&other.place));

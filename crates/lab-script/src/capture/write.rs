@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::log::{Action, OperationLog};
-use super::rounds::{Rounds, Step};
+use super::rounds::{RoundStep, Rounds};
 
 /// What comes in this many rounds, or more, stands in the script as if it came in all.
 const ALWAYS: f64 = 0.995;
@@ -68,7 +68,7 @@ fn header(text: &mut String, name: &str, file: &str, log: &OperationLog, rounds:
     text.push_str("**Variable: NumSharedNotes = 500 (documents in the shared database at the start)**\n");
 }
 
-fn write_step(text: &mut String, step: &Step, rounds: &Rounds) {
+fn write_step(text: &mut String, step: &RoundStep, rounds: &Rounds) {
     let chance = step.share < ALWAYS;
     let indent = if chance { "  " } else { "" };
     if chance {

@@ -2,7 +2,7 @@
 
 use rand::rngs::SmallRng;
 use rand::seq::index;
-use scrinium_lab_script::{Direction, Step, Stop};
+use scrinium_lab_script::{Direction, NavigationStep, Stop};
 
 use crate::driver::{EntryPlace, Fetched, From, Page};
 
@@ -90,14 +90,14 @@ impl Desk {
     }
 
     /// Goes to another document of the page; `None` when there is none there.
-    pub(super) fn turn(&mut self, step: Step) -> Option<String> {
+    pub(super) fn turn(&mut self, step: NavigationStep) -> Option<String> {
         let at = self.target(step)?;
         let view = self.view.as_mut()?;
         view.at = Some(at);
         view.documents.get(at).cloned()
     }
 
-    fn target(&self, step: Step) -> Option<usize> {
+    fn target(&self, step: NavigationStep) -> Option<usize> {
         let view = self.view.as_ref()?;
         let length = view.documents.len();
         let last = length.checked_sub(1)?;

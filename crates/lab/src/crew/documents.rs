@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use rand::seq::IndexedRandom;
-use scrinium_lab_script::{Ability, CalendarKind, MessageSize, Operation, Sending, Step, Stop};
+use scrinium_lab_script::{Ability, CalendarKind, MessageSize, NavigationStep, Operation, Sending, Stop};
 
 use super::user::{Acted, Stopped, User};
 use crate::content::{Form, Message};
@@ -56,7 +56,7 @@ impl<S: Session> User<S> {
     }
 
     /// Opens documents; one that was looked for because it is unread is marked as read.
-    pub(super) async fn navigate(&mut self, count: u64, step: Step) -> Acted {
+    pub(super) async fn navigate(&mut self, count: u64, step: NavigationStep) -> Acted {
         for _ in 0..count {
             let Some(id) = self.desk.turn(step) else { return Ok(()) };
             self.fetch(Operation::Navigate, &id).await?;

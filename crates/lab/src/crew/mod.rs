@@ -100,7 +100,7 @@ pub struct DriverUse {
 
 /// Everything that a crew has to say at the end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Outcome {
+pub(crate) struct CrewOutcome {
     pub(crate) recorded: Recorded,
     /// How far each user was behind the timetable.
     pub(crate) behind: Vec<Duration>,
@@ -116,7 +116,7 @@ pub(crate) struct Crew {
     heart: Option<JoinHandle<()>>,
     last: Instant,
     hold: Option<(Instant, Instant)>,
-    outcome: Outcome,
+    outcome: CrewOutcome,
 }
 
 impl Crew {
@@ -154,7 +154,7 @@ impl Crew {
             heart: None,
             last: Instant::now(),
             hold: None,
-            outcome: Outcome { driver, ..Outcome::default() },
+            outcome: CrewOutcome { driver, ..CrewOutcome::default() },
         }
     }
 
@@ -261,7 +261,7 @@ impl Crew {
     }
 
     /// Users that have not ended are broken off.
-    pub(crate) fn finish(mut self) -> Outcome {
+    pub(crate) fn finish(mut self) -> CrewOutcome {
         self.outcome.broken_off += self.users.len();
         self.users.abort_all();
         self.outcome.recorded = self.context.recorder.recorded();

@@ -74,7 +74,7 @@ const PLACES: &[(&str, Reader)] =
 
 /// Which place has them.
 #[derive(Clone, Copy, Default)]
-enum Found {
+enum KnownPlace {
     #[default]
     Unknown,
     At(usize),
@@ -84,7 +84,7 @@ enum Found {
 /// Reads the counts, after having looked for them once.
 #[derive(Default)]
 pub(super) struct CountsReader {
-    found: Mutex<Found>,
+    found: Mutex<KnownPlace>,
     connection: tokio::sync::Mutex<Option<Connection>>,
 }
 
@@ -94,16 +94,16 @@ impl CountsReader {
         let connection = connection.get_or_insert_with(connect);
         let found = *self.found.lock();
         match found {
-            Found::Nowhere => None,
-            Found::At(place) => ask(connection, place).await,
-            Found::Unknown => {
+            KnownPlace::Nowhere => None,
+            KnownPlace::At(place) => ask(connection, place).await,
+            KnownPlace::Unknown => {
                 for place in 0..PLACES.len() {
                     if let Some(counts) = ask(connection, place).await {
-                        *self.found.lock() = Found::At(place);
+                        *self.found.lock() = KnownPlace::At(place);
                         return Some(counts);
                     }
                 }
-                *self.found.lock() = Found::Nowhere;
+                *self.found.lock() = KnownPlace::Nowhere;
                 None
             }
         }

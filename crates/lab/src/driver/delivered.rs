@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::documents::message_in;
 use super::failure::Failure;
 use super::http::part;
-use super::ledger::Found;
+use super::ledger::FoundMessage;
 
 /// Changes that are read at once.
 const CHANGES: usize = 50;
@@ -46,7 +46,7 @@ pub(super) async fn read(
     database: &str,
     person: &str,
     since: &str,
-    visit: &mut (dyn FnMut(Found) + Send),
+    visit: &mut (dyn FnMut(FoundMessage) + Send),
 ) -> Result<(), Failure> {
     let mut since = since.to_owned();
     loop {

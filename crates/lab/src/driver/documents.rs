@@ -6,7 +6,7 @@ use scrinium_lab_script::CalendarKind;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Found, MessageNumber, Person, ViewLanguage};
+use super::{FoundMessage, MessageNumber, Person, ViewLanguage};
 use crate::content::{self, Form, Message, digest};
 
 /// A message as a document of a mail database or of the mail box.
@@ -118,7 +118,7 @@ fn message_digest(from: &str, recipients: &[impl AsRef<str>], id: &str, body: &s
 
 /// Which message of the laboratory's a document in this person's mail database is; `None` if it is not one, or no
 /// delivered one.
-pub(super) fn message_in(fields: &Map<String, Value>, person: &str) -> Option<Found> {
+pub(super) fn message_in(fields: &Map<String, Value>, person: &str) -> Option<FoundMessage> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let mut parts = text("LabMessage")?.split('/');
     let run = u32::from_str_radix(parts.next()?, 16).ok()?;
@@ -128,7 +128,7 @@ pub(super) fn message_in(fields: &Map<String, Value>, person: &str) -> Option<Fo
     let recipients: Vec<&str> = fields.get("SendTo")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let [from, id, body] = ["From", "$MessageID", "Body"].map(|name| text(name).unwrap_or_default());
     let digest = message_digest(from, &recipients, id, body);
-    Some(Found {
+    Some(FoundMessage {
         number: MessageNumber { run, sender, sequence },
         place: recipients.iter().position(|name| *name == person),
         altered: (digest != wanted).then(|| format!("the digest is {digest} and was sent as {wanted}")),

@@ -37,7 +37,7 @@ use super::documents::{
     MessageDocument, inbox_columns, mail_design, message_in, person as person_document, person_id,
 };
 use super::failure::{Failure, FailureKind};
-use super::ledger::Found;
+use super::ledger::FoundMessage;
 use super::{
     Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerCounts,
     ServerDescription, Session, check, delivered,
@@ -130,7 +130,7 @@ pub struct HttpSession {
     inbox_is_folder: Arc<OnceLock<bool>>,
     remembers: bool,
     /// Ids of the laboratory's messages that were fetched last, and which they are, if anybody is to ask.
-    fetched: Vec<(String, Found)>,
+    fetched: Vec<(String, FoundMessage)>,
     name: String,
 }
 
@@ -414,7 +414,7 @@ impl Driver for HttpDriver {
         &self,
         person: &Person,
         since: &str,
-        visit: &mut (dyn FnMut(Found) + Send),
+        visit: &mut (dyn FnMut(FoundMessage) + Send),
     ) -> Result<(), Failure> {
         let database = part(&person.mail_database);
         delivered::read(&mut self.administrator(), &database, &person.name, since, visit).await
@@ -563,7 +563,7 @@ impl Session for HttpSession {
         self.disconnect();
     }
 
-    fn message_of(&self, id: &str) -> Option<Found> {
+    fn message_of(&self, id: &str) -> Option<FoundMessage> {
         self.fetched.iter().find(|(known, _)| known == id).map(|(_, found)| found.clone())
     }
 }

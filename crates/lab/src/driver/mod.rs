@@ -51,7 +51,7 @@ pub use failure::{Failure, FailureKind};
 pub use groupware::{Changes, Groupware};
 pub use http::{HttpDriver, HttpOptions, HttpSession, Login, ViewLanguage};
 pub use imap::ImapSession;
-pub use ledger::{Found, Ledger, Noted};
+pub use ledger::{FoundMessage, Ledger, Noted};
 pub use letter::{Letter, Scan};
 pub use mail::MailOptions;
 pub use pop3::{Pop3Entry, Pop3Session};
@@ -240,7 +240,7 @@ pub trait Driver: Send + Sync + 'static {
         &self,
         person: &Person,
         since: &str,
-        visit: &mut (dyn FnMut(Found) + Send),
+        visit: &mut (dyn FnMut(FoundMessage) + Send),
     ) -> impl Future<Output = Result<(), Failure>> + Send {
         let _ = (person, since, visit);
         async { Err(nothing_to_read()) }
@@ -320,7 +320,7 @@ pub trait Session: Groupware {
     }
 
     /// Which message a document is, of those that were fetched last.
-    fn message_of(&self, id: &str) -> Option<Found> {
+    fn message_of(&self, id: &str) -> Option<FoundMessage> {
         let _ = id;
         None
     }

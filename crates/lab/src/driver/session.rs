@@ -8,7 +8,7 @@ use super::caldav::CalendarSession;
 use super::failure::{Failure, FailureKind};
 use super::http::HttpSession;
 use super::imap::ImapSession;
-use super::ledger::{Found, Ledger};
+use super::ledger::{FoundMessage, Ledger};
 use super::pop3::Pop3Session;
 use super::postgres::PostgresSession;
 use super::smtp::SmtpSender;
@@ -118,7 +118,7 @@ impl Session for TargetsSession {
         self.ledger.clone()
     }
 
-    fn message_of(&self, id: &str) -> Option<Found> {
+    fn message_of(&self, id: &str) -> Option<FoundMessage> {
         match &self.documents {
             DocumentsSession::Http(session) => session.message_of(id),
             DocumentsSession::Postgres(_) | DocumentsSession::None => None,

@@ -12,7 +12,7 @@ use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::http::{HttpDriver, HttpOptions, basic};
 use super::imap::ImapSession;
-use super::ledger::{Found, Ledger};
+use super::ledger::{FoundMessage, Ledger};
 use super::letter::Letter;
 use super::mail::{Account, MailOptions};
 use super::pop3::Pop3Session;
@@ -293,7 +293,7 @@ impl Targets {
         &self,
         person: &Person,
         since: &str,
-        visit: &mut (dyn FnMut(Found) + Send),
+        visit: &mut (dyn FnMut(FoundMessage) + Send),
     ) -> Result<(), Failure> {
         let Some(mut imap) = self.imap(person) else { return Err(nothing_to_read()) };
         imap.log_in().await?;
@@ -301,19 +301,23 @@ impl Targets {
         imap.see(since.parse().unwrap_or(0));
         for uid in imap.new_messages().await? {
             let scan = imap.peek(uid).await?;
-            if let Some(found) = Found::of(&scan, &person.name) {
+            if let Some(found) = FoundMessage::of(&scan, &person.name) {
                 visit(found);
             }
         }
         Ok(())
     }
 
-    async fn read_pop3(&self, person: &Person, visit: &mut (dyn FnMut(Found) + Send)) -> Result<(), Failure> {
+    async fn read_pop3(
+        &self,
+        person: &Person,
+        visit: &mut (dyn FnMut(FoundMessage) + Send),
+    ) -> Result<(), Failure> {
         let Some(mut pop3) = self.pop3(person) else { return Err(nothing_to_read()) };
         pop3.log_in().await?;
         for entry in pop3.list().await? {
             let scan = pop3.read(entry).await?;
-            if let Some(found) = Found::of(&scan, &person.name) {
+            if let Some(found) = FoundMessage::of(&scan, &person.name) {
                 visit(found);
             }
         }
@@ -487,7 +491,7 @@ impl Driver for Targets {
         &self,
         person: &Person,
         since: &str,
-        visit: &mut (dyn FnMut(Found) + Send),
+        visit: &mut (dyn FnMut(FoundMessage) + Send),
     ) -> Result<(), Failure> {
         if self.imap.is_some() {
             return self.read_imap(person, since, visit).await;

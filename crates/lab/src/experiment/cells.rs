@@ -6,7 +6,7 @@ use scrinium_lab_report::experiment::Form;
 
 use super::definition::{Definition, Factor, Level, Parameter, Scalar};
 use super::error::ExperimentError;
-use super::step::{Step, each_text};
+use super::step::{CellStep, each_text};
 
 /// Values of parameters.
 pub(super) type Values = BTreeMap<String, String>;
@@ -150,7 +150,7 @@ impl Plan {
     }
 
     /// Steps that a group's cells have in common, and those that each of them has for itself.
-    pub(super) fn split<'s>(&self, steps: &'s [Step]) -> (&'s [Step], &'s [Step]) {
+    pub(super) fn split<'s>(&self, steps: &'s [CellStep]) -> (&'s [CellStep], &'s [CellStep]) {
         steps.split_at_checked(self.turns.map_or(0, |turns| turns.first_step)).unwrap_or((&[], steps))
     }
 
@@ -204,7 +204,7 @@ impl Turns {
 /// The first step that a level of the factor changes, through whatever values it is named.
 pub(super) fn first_step_of(factor: &Factor, definition: &Definition) -> Option<usize> {
     let changed = changed_by(factor, definition);
-    let depends = |step: &Step| {
+    let depends = |step: &CellStep| {
         let mut found = false;
         each_text(&step.written(), &mut |text| found |= names(text).any(|name| changed.contains(name)));
         found

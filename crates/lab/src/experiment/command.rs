@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use scrinium_lab_report::experiment::{ExperimentReport, Form, cell_count, terminal_text, write_index};
 use scrinium_lab_report::time;
-use scrinium_terminal::{Outcome, print};
+use scrinium_terminal::{CommandOutcome, print};
 
 use super::cells::Plan;
 use super::error::ExperimentError;
@@ -74,11 +74,11 @@ pub struct ExperimentsArguments {
 }
 
 /// Lists the experiments, or makes the page of their reports.
-pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, LabError> {
+pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<CommandOutcome, LabError> {
     if let Some(folder) = &arguments.index {
         let page = write_index(folder)?;
         print(&format!("The page is {}\n", page.display()))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let mut text = String::new();
     let mut sums = [0.0, 0.0];
@@ -119,7 +119,7 @@ pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, L
         );
     }
     print(&text)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 fn length_s(experiment: &Experiment, plan: &Plan) -> f64 {
@@ -130,12 +130,12 @@ fn length_s(experiment: &Experiment, plan: &Plan) -> f64 {
 }
 
 /// Runs one experiment.
-pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome, LabError> {
+pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<CommandOutcome, LabError> {
     let experiment = Experiment::find(&arguments.name)?;
     let plan = Plan::new(&experiment.definition, form_of(&arguments), &arguments.set, &arguments.only)?;
     if arguments.dry_run {
         print(&dry(&experiment, &plan))?;
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let progress = Progress::new();
     let (report, folder) = measure_plan(&arguments, &experiment, &plan, &progress).await?;
@@ -150,9 +150,9 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
     printed?;
     Ok(match report.has_failed() {
-        true => Outcome::Failed,
-        false if report.is_whole() && report.holds() => Outcome::Done,
-        false => Outcome::Missed,
+        true => CommandOutcome::Failed,
+        false if report.is_whole() && report.holds() => CommandOutcome::Done,
+        false => CommandOutcome::Missed,
     })
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use scrinium_lab_report::experiment::{Published, Unit};
 use serde::{Deserialize, Serialize};
 
-use super::step::Step;
+use super::step::CellStep;
 
 /// The whole file.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Definition {
     #[serde(rename = "factor")]
     pub factors: Vec<Factor>,
     #[serde(rename = "step")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<CellStep>,
     /// What is shown of each cell.
     #[serde(rename = "column")]
     pub columns: Vec<Column>,

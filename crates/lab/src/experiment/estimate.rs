@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cells::{Cell, Group, Plan, substitute};
 use super::definition::{Definition, Scalar};
-use super::step::{Fill, Load, Step, StepAction};
+use super::step::{CellStep, Fill, Load, StepAction};
 use crate::values::duration;
 
 /// Seconds for what depends on the machine: these are of a small one of today.
@@ -36,7 +36,7 @@ pub(super) fn group_s(definition: &Definition, plan: &Plan, group: &Group<'_>, t
 }
 
 /// Seconds of some of its steps.
-pub(super) fn steps_s(definition: &Definition, steps: &[Step], cell: &Cell) -> f64 {
+pub(super) fn steps_s(definition: &Definition, steps: &[CellStep], cell: &Cell) -> f64 {
     let documents: f64 = definition
         .steps
         .iter()
@@ -59,7 +59,7 @@ fn time(cell: &Cell, scalar: Option<&Scalar>) -> Option<f64> {
     duration(&text).ok().map(|time: Duration| time.as_secs_f64())
 }
 
-fn step_s(step: &Step, cell: &Cell, documents: f64) -> f64 {
+fn step_s(step: &CellStep, cell: &Cell, documents: f64) -> f64 {
     match &step.action {
         StepAction::Start(start) => START_S * number(cell, start.servers.as_ref(), 1.0),
         StepAction::Fill(fill) => fill_s(fill, cell),

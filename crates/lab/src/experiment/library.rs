@@ -7,7 +7,7 @@ use scrinium_lab_script::{TextFileError, read_text};
 use super::cells::first_step_of;
 use super::definition::{Column, Definition, Factor};
 use super::error::{ExperimentError, Problem};
-use super::step::Step;
+use super::step::CellStep;
 
 /// Experiments that the program carries with it: name and text.
 const CARRIED: &[(&str, &str)] = &[
@@ -140,7 +140,7 @@ fn problems(definition: &Definition, text: &str) -> Vec<Problem> {
             tell(&format!("\"{}\"", factor.name), what);
         }
     }
-    let steps: Vec<&str> = definition.steps.iter().map(Step::name).collect();
+    let steps: Vec<&str> = definition.steps.iter().map(CellStep::name).collect();
     for column in &definition.columns {
         if let Err(what) = check_column(column, &steps) {
             tell(&column.value, what);

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::cells::Plan;
 use super::definition::{Factor, Level};
-use super::step::{Step, written};
+use super::step::{CellStep, written};
 
 /// The form of the key. It is raised when the same experiment is written otherwise, or is measured otherwise.
 const FORMAT: &str = "scrinium-lab-resume/1";
@@ -28,7 +28,7 @@ pub(super) struct ResumeKey(Value);
 
 impl ResumeKey {
     /// The key of an experiment's results, measured with servers that `server_command` starts.
-    pub(super) fn of(name: &str, form: Form, plan: &Plan, server_command: &str, steps: &[Step]) -> Self {
+    pub(super) fn of(name: &str, form: Form, plan: &Plan, server_command: &str, steps: &[CellStep]) -> Self {
         let factor = |(factor, levels): &(Factor, Vec<Level>)| json!({"name": factor.name, "turns": factor.turns, "levels": levels});
         Self(written(&json!({
             "format": FORMAT,
@@ -37,7 +37,7 @@ impl ResumeKey {
             "server_command": server_command,
             "parameters": plan.parameters,
             "factors": plan.factors.iter().map(factor).collect::<Vec<Value>>(),
-            "steps": steps.iter().map(Step::written).collect::<Vec<Value>>(),
+            "steps": steps.iter().map(CellStep::written).collect::<Vec<Value>>(),
         })))
     }
 

@@ -16,7 +16,7 @@ use super::library::Experiment;
 use super::resume::ResumeKey;
 use super::server::ServerCommand;
 use super::stage::{Gathered, Stage};
-use super::step::Step;
+use super::step::CellStep;
 use crate::progress::Progress;
 
 /// What is to be run, and where.
@@ -277,7 +277,7 @@ impl At<'_> {
     async fn carry_out(
         &self,
         stage: &mut Stage<'_>,
-        steps: &[Step],
+        steps: &[CellStep],
         (cell, number): (&Cell, u32),
         clock: &mut Clock,
         progress: &Progress,

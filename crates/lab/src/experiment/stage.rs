@@ -16,7 +16,7 @@ use super::fill::{Filling, fill};
 use super::ground::{Ground, Limits};
 use super::load_step::{Address, LoadCell, Loaded};
 use super::server::{self, Server, ServerCommand};
-use super::step::{Fill, RequestStep, Start, Step, StepAction};
+use super::step::{CellStep, Fill, RequestStep, Start, StepAction};
 use super::usage::{Measured, StepUsage, disk_bytes};
 use crate::driver::{Client, Failure, path_part};
 use crate::monitor::{QUIET_LOOKS, rest};
@@ -122,7 +122,7 @@ impl<'a> Stage<'a> {
     /// Carries out a step. `tell` hears what is being done.
     pub(super) async fn run(
         &mut self,
-        step: &Step,
+        step: &CellStep,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), ExperimentError> {
         let name = step.name().to_owned();

@@ -10,7 +10,7 @@ use super::definition::Scalar;
 /// A step of a cell. What it measures has its name before it: `load.mean_ms`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(try_from = "StepMembers")]
-pub struct Step {
+pub struct CellStep {
     /// By default what it does: `load`.
     name: Option<String>,
     /// What it does.
@@ -60,7 +60,7 @@ struct StepMembers {
     pause: Option<Scalar>,
 }
 
-impl TryFrom<StepMembers> for Step {
+impl TryFrom<StepMembers> for CellStep {
     type Error = String;
 
     fn try_from(members: StepMembers) -> Result<Self, String> {
@@ -113,7 +113,7 @@ impl StepAction {
     }
 }
 
-impl Step {
+impl CellStep {
     /// What its measurements begin with.
     #[must_use]
     pub fn name(&self) -> &str {

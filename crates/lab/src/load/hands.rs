@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use scrinium_lab_report::TimesSummary;
 
-use crate::crew::{Crew, CrewSecond, CriticalRegion, DriverUse, Outcome, Plan, Share, Stop};
+use crate::crew::{Crew, CrewOutcome, CrewSecond, CriticalRegion, DriverUse, Plan, Share, Stop};
 use crate::driver::{Driver, Person};
 use crate::measure::Recorder;
 use crate::remote::{ClockReading, Remote};
@@ -153,7 +153,12 @@ impl Ended {
         Self { recorder, behind: Vec::new(), broken_off: 0, drivers: Vec::new(), lost: None }
     }
 
-    fn take(&mut self, outcome: Outcome, name: Option<String>, clocks: Option<(ClockReading, ClockReading)>) {
+    fn take(
+        &mut self,
+        outcome: CrewOutcome,
+        name: Option<String>,
+        clocks: Option<(ClockReading, ClockReading)>,
+    ) {
         self.behind.extend(outcome.behind);
         self.broken_off += outcome.broken_off;
         self.drivers.push(DriverData {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use scrinium_lab_report::milliseconds;
 use scrinium_lab_report::run::{Subject, SubjectSummary};
-use scrinium_terminal::{Outcome, OutputError, print, say};
+use scrinium_terminal::{CommandOutcome, OutputError, print, say};
 use serde_json::json;
 
 use super::arguments::ProbeArguments;
@@ -39,7 +39,7 @@ impl Rounds {
 }
 
 /// `lab probe`.
-pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> {
+pub(crate) async fn run(arguments: ProbeArguments) -> Result<CommandOutcome, LabError> {
     let users = users(&arguments)?;
     let objectives = ProbeObjectives {
         average_ms: arguments.max_average,
@@ -97,8 +97,8 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
     }
     let answered = summaries.values().any(|summary| summary.rounds > summary.failed);
     Ok(match found.iter().all(|found| found.reached) && answered {
-        true => Outcome::Done,
-        false => Outcome::Missed,
+        true => CommandOutcome::Done,
+        false => CommandOutcome::Missed,
     })
 }
 

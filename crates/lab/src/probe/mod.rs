@@ -17,4 +17,4 @@ pub use beside::ProbeBesideArguments;
 pub(crate) use beside::{Account, ProbeBeside};
 pub(crate) use command::run;
 pub use prometheus::text as prometheus_text;
-pub use record::{Found, Point, ProbeObjectives, Record};
+pub use record::{ObjectiveFinding, Point, ProbeObjectives, Record};

@@ -103,7 +103,7 @@ pub struct ProbeObjectives {
 /// An objective, and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Found {
+pub struct ObjectiveFinding {
     pub subject: Subject,
     pub objective: String,
     pub limit: f64,
@@ -115,7 +115,7 @@ pub struct Found {
 impl ProbeObjectives {
     /// Judges what was seen. A subject of which no round was done has reached nothing.
     #[must_use]
-    pub fn judge(&self, summaries: &BTreeMap<Subject, SubjectSummary>) -> Vec<Found> {
+    pub fn judge(&self, summaries: &BTreeMap<Subject, SubjectSummary>) -> Vec<ObjectiveFinding> {
         let mut found = Vec::new();
         for (subject, summary) in summaries {
             let p99 = if *subject == Subject::Mail { self.mail_p99_ms } else { self.p99_ms };
@@ -136,7 +136,7 @@ impl ProbeObjectives {
                 let Some(limit) = limit else { continue };
                 let reached = known && value <= limit;
                 let (objective, unit) = (objective.to_owned(), unit.to_owned());
-                found.push(Found { subject: *subject, objective, limit, value, unit, reached });
+                found.push(ObjectiveFinding { subject: *subject, objective, limit, value, unit, reached });
             }
         }
         found

@@ -18,7 +18,7 @@ use super::local::LocalDriver;
 use super::login::{Side, challenge, is_proof, proof};
 use super::message::{Answer, Assignment, Greeting, Job, Login, Order, Word};
 use super::version;
-use crate::crew::{CrewSecond, Outcome, Share, Stop};
+use crate::crew::{CrewOutcome, CrewSecond, Share, Stop};
 use crate::driver::Ledger;
 use crate::error::LabError;
 
@@ -237,7 +237,7 @@ struct SharedController {
 struct Heard {
     second: Option<CrewSecond>,
     left: Option<usize>,
-    outcome: Option<Outcome>,
+    outcome: Option<CrewOutcome>,
     lost: Option<String>,
 }
 
@@ -309,7 +309,7 @@ impl Remote {
     }
 
     /// Everything that it measured, and its clock at the beginning and at the end.
-    pub(crate) async fn finish(self) -> Result<(Outcome, (ClockReading, ClockReading)), String> {
+    pub(crate) async fn finish(self) -> Result<(CrewOutcome, (ClockReading, ClockReading)), String> {
         // A process that was started for this run is kept until it has told everything.
         let Self { name, orders, shared, reader, writer, clock, origin, _child: child, .. } = self;
         let told = async {
@@ -354,7 +354,7 @@ impl SharedController {
         self.heard.lock().lost.clone().unwrap_or_else(|| "it takes no orders".to_owned())
     }
 
-    async fn outcome(&self) -> Result<Outcome, String> {
+    async fn outcome(&self) -> Result<CrewOutcome, String> {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);

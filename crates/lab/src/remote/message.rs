@@ -6,7 +6,7 @@ use scrinium_lab_report::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::LoadArguments;
-use crate::crew::{CrewSecond, Outcome, Share};
+use crate::crew::{CrewOutcome, CrewSecond, Share};
 use crate::driver::Noted;
 
 /// The driver's first words.
@@ -77,5 +77,5 @@ pub(super) enum Word {
     Leave,
     /// What the users have sent and deleted; before `Done`, in as many pieces as it takes.
     Noted(Noted),
-    Done(Box<Outcome>),
+    Done(Box<CrewOutcome>),
 }

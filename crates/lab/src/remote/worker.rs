@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scrinium_lab_script::Workload;
-use scrinium_terminal::{Outcome, print, say};
+use scrinium_terminal::{CommandOutcome, print, say};
 use tokio::io::BufReader;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -38,7 +38,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const ORDERS: usize = 16;
 
 /// Listens, and serves one controller after the other.
-pub(crate) async fn drive(arguments: &DriveArguments) -> Result<Outcome, LabError> {
+pub(crate) async fn drive(arguments: &DriveArguments) -> Result<CommandOutcome, LabError> {
     let failed = |source| LabError::Listen { address: arguments.listen.clone(), source };
     let listener = TcpListener::bind(&arguments.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
@@ -49,7 +49,7 @@ pub(crate) async fn drive(arguments: &DriveArguments) -> Result<Outcome, LabErro
             ended = serve_next(&listener, &token, false) => drop(ended),
             () = parent_is_gone() => {}
         }
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     introduce(address, arguments.token.is_none().then_some(token.as_str()));
     loop {

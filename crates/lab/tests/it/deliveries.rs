@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::fake::{FakeServer, Faults};
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Failure, FailureKind, Found, HttpOptions, Ledger, Letter, MessageNumber, Noted, Scan, TargetOptions,
-    Targets,
+    Failure, FailureKind, FoundMessage, HttpOptions, Ledger, Letter, MessageNumber, Noted, Scan,
+    TargetOptions, Targets,
 };
 use scrinium_lab::load::{Objectives, Plan, StopConditions, load};
 use scrinium_lab::report::report_of;
@@ -116,7 +116,7 @@ proptest! {
             let promised = u64::from(*answered);
             wanted.messages += promised;
             for (place, fate) in fates.iter().enumerate() {
-                let copy = Found { number, place: Some(place), altered: None };
+                let copy = FoundMessage { number, place: Some(place), altered: None };
                 wanted.promised += promised;
                 wanted.uncertain += 1 - promised;
                 wanted.delivered += promised;
@@ -131,7 +131,7 @@ proptest! {
                         wanted.twice += 1;
                     }
                     Fate::Altered => {
-                        found.push(Found { altered: Some("changed".to_owned()), ..copy });
+                        found.push(FoundMessage { altered: Some("changed".to_owned()), ..copy });
                         wanted.altered += 1;
                     }
                     Fate::ReadAndDeleted => {
@@ -179,7 +179,7 @@ proptest! {
                 ledger.sent(number, fates.len(), &answer);
             }
             for (place, fate) in fates.iter().enumerate() {
-                let copy = Found { number, place: Some(place), altered: None };
+                let copy = FoundMessage { number, place: Some(place), altered: None };
                 let times = match fate {
                     Fate::ReadAndDeleted => 1,
                     Fate::DeletedAndAgain => 2,
@@ -218,9 +218,9 @@ fn what_was_refused_need_not_arrive_and_what_nobody_sent_is_not_counted() {
     let number = MessageNumber { run: 9, sender: 1, sequence: 1 };
     ledger.sent::<()>(number, 2, &Err(failure(FailureKind::Status(550))));
     let of_another_run = MessageNumber { run: 8, ..number };
-    ledger.found(&Found { number: of_another_run, place: Some(0), altered: None }, "user0001");
+    ledger.found(&FoundMessage { number: of_another_run, place: Some(0), altered: None }, "user0001");
     assert_eq!(ledger.deliveries(), Deliveries::default());
-    ledger.found(&Found { number, place: None, altered: None }, "user0009");
+    ledger.found(&FoundMessage { number, place: None, altered: None }, "user0009");
     let astray = ledger.deliveries();
     assert_eq!((astray.strayed, astray.wrong()), (1, 1));
     assert!(astray.examples[0].contains("user0009, who is not a recipient"), "{astray:?}");

@@ -8,10 +8,10 @@ use scrinium_database::header::Header;
 use scrinium_database::keys::Digest;
 use scrinium_database::{DatabaseError, Result};
 use scrinium_statistics::Task;
-use scrinium_store::{Direction, Family, Gap, KeyRange, ScanOptions, Snapshot, Step, TolerantScan};
+use scrinium_store::{Direction, Family, Gap, KeyRange, ScanOptions, ScanStep, Snapshot, TolerantScan};
 use scrinium_views::OpenDatabase;
 
-use super::report::{FindingKind, Outcome};
+use super::report::{FindingKind, FindingOutcome};
 
 /// The task reports its progress after this many records.
 const TOLD_EVERY: u64 = 1000;
@@ -56,7 +56,7 @@ pub(super) struct Note {
     pub(super) kind: FindingKind,
     pub(super) subject: String,
     pub(super) detail: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: FindingOutcome,
 }
 
 /// What is to be mended.
@@ -154,7 +154,7 @@ impl<'a> Check<'a> {
         subject: impl Into<String>,
         detail: impl Into<String>,
     ) {
-        self.note(kind, subject, detail, Outcome::Repaired);
+        self.note(kind, subject, detail, FindingOutcome::Repaired);
     }
 
     pub(super) fn note(
@@ -162,13 +162,19 @@ impl<'a> Check<'a> {
         kind: FindingKind,
         subject: impl Into<String>,
         detail: impl Into<String>,
-        outcome: Outcome,
+        outcome: FindingOutcome,
     ) {
         self.notes.push(Note { kind, subject: subject.into(), detail: detail.into(), outcome });
     }
 
     /// A document that is to be mended; said once.
-    pub(super) fn mend_document(&mut self, kind: FindingKind, id: &str, detail: &str, outcome: Outcome) {
+    pub(super) fn mend_document(
+        &mut self,
+        kind: FindingKind,
+        id: &str,
+        detail: &str,
+        outcome: FindingOutcome,
+    ) {
         if self.mends.is_full() || !self.mends.documents.insert(id.to_owned()) {
             return;
         }
@@ -178,7 +184,7 @@ impl<'a> Check<'a> {
     /// A record that is to be put aside.
     pub(super) fn set_aside(&mut self, kind: FindingKind, family: Family, key: &[u8], reason: &'static str) {
         if !self.mends.is_full() && self.mends.records.insert((family, key.to_vec()), reason).is_none() {
-            self.note(kind, hex(key), reason, Outcome::SetAside);
+            self.note(kind, hex(key), reason, FindingOutcome::SetAside);
         }
     }
 
@@ -186,7 +192,7 @@ impl<'a> Check<'a> {
         self.has_gaps = true;
         let to = gap.to.as_ref().map_or_else(|| "the end".to_owned(), |to| hex(to));
         let detail = format!("{} records from here to {to} cannot be read: {}", gap.family, gap.error);
-        self.note(FindingKind::Unreadable, hex(&gap.from), detail, Outcome::Left);
+        self.note(FindingKind::Unreadable, hex(&gap.from), detail, FindingOutcome::Left);
     }
 
     /// Looks at all records of a range.
@@ -199,11 +205,11 @@ impl<'a> Check<'a> {
         let mut scan = self.snapshot.tolerant(family, KeyRange { from, to: Some(to) });
         while let Some(step) = scan.next() {
             match step {
-                Step::Entry(key, value) => {
+                ScanStep::Entry(key, value) => {
                     self.watch.tick()?;
                     look(self, key, value)?;
                 }
-                Step::Gap(gap) => self.gap(&gap),
+                ScanStep::Gap(gap) => self.gap(&gap),
             }
         }
         Ok(())
@@ -252,8 +258,8 @@ impl Walk<'_> {
                     self.is_there = false;
                     return Ok(());
                 }
-                Some(Step::Gap(gap)) => check.gap(&gap),
-                Some(Step::Entry(key, value)) => {
+                Some(ScanStep::Gap(gap)) => check.gap(&gap),
+                Some(ScanStep::Entry(key, value)) => {
                     check.watch.tick()?;
                     self.is_there = true;
                     self.key.clear();

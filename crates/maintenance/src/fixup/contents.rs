@@ -15,7 +15,7 @@ use scrinium_views::tally::Tally;
 
 use super::check::{Check, Watch};
 use super::documents::Documents;
-use super::report::{FindingKind, Outcome};
+use super::report::{FindingKind, FindingOutcome};
 
 /// The references of each database, as tallies.
 pub(super) type References = HashMap<u32, Tally>;
@@ -66,7 +66,7 @@ pub(super) fn check_references(
         for digest in &head.contents {
             if check.get(Family::Point, &keys::reference(digest, number, id))?.is_none() {
                 let detail = format!("that it refers to content {} is not noted there", hex(digest));
-                check.mend_document(FindingKind::ReferenceMissing, id, &detail, Outcome::Repaired);
+                check.mend_document(FindingKind::ReferenceMissing, id, &detail, FindingOutcome::Repaired);
             }
         }
         Ok(())
@@ -109,23 +109,23 @@ const TOLD_MAX: usize = 20;
 fn check_content(check: &mut Check<'_>, digest: &Digest, ids: &[String], bytes: bool) -> Result<()> {
     check.watch.tell()?;
     let (kind, wrong) = match state_of(check, digest, bytes)? {
-        State::Sound => return Ok(()),
-        State::Missing => (FindingKind::ContentMissing, "is missing".to_owned()),
-        State::MissingObject(why) => (FindingKind::ContentMissing, format!("cannot be read: {why}")),
-        State::Damaged => (FindingKind::ContentDamaged, "is damaged".to_owned()),
-        State::DamagedObject(why) => (FindingKind::ContentDamaged, format!("cannot be read: {why}")),
-        State::Unchecked(why) => {
+        ContentState::Sound => return Ok(()),
+        ContentState::Missing => (FindingKind::ContentMissing, "is missing".to_owned()),
+        ContentState::MissingObject(why) => (FindingKind::ContentMissing, format!("cannot be read: {why}")),
+        ContentState::Damaged => (FindingKind::ContentDamaged, "is damaged".to_owned()),
+        ContentState::DamagedObject(why) => (FindingKind::ContentDamaged, format!("cannot be read: {why}")),
+        ContentState::Unchecked(why) => {
             let detail = format!("content {} was not looked at: {why}", hex(digest));
-            let (kind, outcome) = (FindingKind::ContentUnchecked, Outcome::Left);
+            let (kind, outcome) = (FindingKind::ContentUnchecked, FindingOutcome::Left);
             ids.iter().for_each(|id| check.note(kind, id.clone(), detail.clone(), outcome));
             return Ok(());
         }
     };
     let outcome = if kind == FindingKind::ContentDamaged {
         check.mends.contents.insert(*digest);
-        Outcome::SetAside
+        FindingOutcome::SetAside
     } else {
-        Outcome::Left
+        FindingOutcome::Left
     };
     let detail = format!(
         "content {} {wrong}; bring the attachment or field in again, from a backup or another server",
@@ -135,7 +135,7 @@ fn check_content(check: &mut Check<'_>, digest: &Digest, ids: &[String], bytes: 
     Ok(())
 }
 
-enum State {
+enum ContentState {
     Sound,
     Missing,
     Damaged,
@@ -145,13 +145,15 @@ enum State {
     Unchecked(String),
 }
 
-fn state_of(check: &mut Check<'_>, digest: &Digest, bytes: bool) -> Result<State> {
+fn state_of(check: &mut Check<'_>, digest: &Digest, bytes: bool) -> Result<ContentState> {
     // What the store cannot read is as good as damaged.
-    let Ok(stored) = check.get(Family::Blob, &keys::content(digest)) else { return Ok(State::Damaged) };
-    let Some(stored) = stored else { return Ok(State::Missing) };
-    let Some(record) = Record::decode(&stored) else { return Ok(State::Damaged) };
+    let Ok(stored) = check.get(Family::Blob, &keys::content(digest)) else {
+        return Ok(ContentState::Damaged);
+    };
+    let Some(stored) = stored else { return Ok(ContentState::Missing) };
+    let Some(record) = Record::decode(&stored) else { return Ok(ContentState::Damaged) };
     if !bytes {
-        return Ok(State::Sound);
+        return Ok(ContentState::Sound);
     }
     if let Placement::Object(object) = &record.placement {
         return object_state_of(check, digest, record.length, object);
@@ -170,7 +172,7 @@ fn state_of(check: &mut Check<'_>, digest: &Digest, bytes: bool) -> Result<State
         Placement::Object(_) => None,
     };
     let is_whole = read == Some(record.length) && hasher.finalize().as_bytes() == digest;
-    Ok(if is_whole { State::Sound } else { State::Damaged })
+    Ok(if is_whole { ContentState::Sound } else { ContentState::Damaged })
 }
 
 fn object_state_of(
@@ -178,7 +180,7 @@ fn object_state_of(
     digest: &Digest,
     length: u64,
     object: &ObjectPlace,
-) -> Result<State> {
+) -> Result<ContentState> {
     let places = check.database.context.contents.places();
     let (address, stored) = places.locate(digest, length, object)?;
     let objects = places.objects();
@@ -193,15 +195,15 @@ fn object_state_of(
         });
     }
     match found {
-        Ok(()) => Ok(State::Sound),
+        Ok(()) => Ok(ContentState::Sound),
         Err(Ended::Stopped(error)) => Err(error),
         Err(Ended::Object(error @ ObjectError::Missing { .. })) => {
-            Ok(State::MissingObject(error.to_string()))
+            Ok(ContentState::MissingObject(error.to_string()))
         }
         Err(Ended::Object(error @ ObjectError::Damaged { .. })) => {
-            Ok(State::DamagedObject(error.to_string()))
+            Ok(ContentState::DamagedObject(error.to_string()))
         }
-        Err(Ended::Object(error)) => Ok(State::Unchecked(error.to_string())),
+        Err(Ended::Object(error)) => Ok(ContentState::Unchecked(error.to_string())),
     }
 }
 

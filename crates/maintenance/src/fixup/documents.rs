@@ -12,7 +12,7 @@ use scrinium_views::tally::Tally;
 
 use super::check::Check;
 use super::leaf::LeafSummary;
-use super::report::{FindingKind, Outcome};
+use super::report::{FindingKind, FindingOutcome};
 
 /// Where the number of the last change is lost it continues so far behind the highest that is found, since indexes and
 /// replicas may have seen changes of which nothing is left.
@@ -85,12 +85,12 @@ impl Documents {
         check.watch.documents += 1;
         let Some(head) = head else {
             let detail = "there is a revision, but no record of the document's revisions; rebuilt from it";
-            check.mend_document(FindingKind::RevisionTree, id, detail, Outcome::Repaired);
+            check.mend_document(FindingKind::RevisionTree, id, detail, FindingOutcome::Repaired);
             return Ok(());
         };
         let Some(head) = Head::decode(head).filter(|head| !head.tree.is_empty()) else {
             let detail = "the record of its revisions cannot be read; rebuilt from those that are stored";
-            check.mend_document(FindingKind::RevisionTree, id, detail, Outcome::SetAside);
+            check.mend_document(FindingKind::RevisionTree, id, detail, FindingOutcome::SetAside);
             return Ok(());
         };
         let Some(best) = head.tree.winner() else { return Ok(()) };
@@ -213,7 +213,7 @@ fn find_stray_changes(check: &mut Check<'_>) -> Result<()> {
         let Some(change) = ChangeRecord::decode(value) else {
             check.mends.changes.insert(number);
             let detail = "it cannot be read";
-            check.note(FindingKind::ChangeStray, number.to_string(), detail, Outcome::SetAside);
+            check.note(FindingKind::ChangeStray, number.to_string(), detail, FindingOutcome::SetAside);
             return Ok(());
         };
         let head = check.get(Family::Point, &keys::head(check.number(), &change.id))?;
@@ -238,7 +238,7 @@ fn find_missing_changes(check: &mut Check<'_>) -> Result<()> {
         if !is_there && !head.tree.is_empty() {
             let detail =
                 format!("its change {} is not in the feed, or says something else", head.change_number);
-            check.mend_document(FindingKind::ChangeMissing, id, &detail, Outcome::Repaired);
+            check.mend_document(FindingKind::ChangeMissing, id, &detail, FindingOutcome::Repaired);
         }
         Ok(())
     })
@@ -270,7 +270,7 @@ fn check_leaves(check: &mut Check<'_>, id: &str, head: &Head, winner: Option<&[u
         if let Some(wrong) = wrong {
             let detail =
                 format!("the record of revision {} {wrong}; the rest stays without it", leaf.revision);
-            check.mend_document(FindingKind::Revision, id, &detail, Outcome::SetAside);
+            check.mend_document(FindingKind::Revision, id, &detail, FindingOutcome::SetAside);
             return Ok(());
         }
         if let Some(summary) = summary {
@@ -280,7 +280,7 @@ fn check_leaves(check: &mut Check<'_>, id: &str, head: &Head, winner: Option<&[u
     }
     if !contents.iter().eq(&head.contents) || external_bytes != head.external_bytes {
         let detail = "what is known of its contents and its size is not what its revisions say";
-        check.mend_document(FindingKind::DocumentSummary, id, detail, Outcome::Repaired);
+        check.mend_document(FindingKind::DocumentSummary, id, detail, FindingOutcome::Repaired);
     }
     Ok(())
 }
@@ -303,7 +303,7 @@ fn check_losers(check: &mut Check<'_>) -> Result<()> {
             let detail = format!(
                 "revision {revision} is stored, but the document has no such revision besides its winner"
             );
-            check.mend_document(FindingKind::StrayRevision, id, &detail, Outcome::SetAside);
+            check.mend_document(FindingKind::StrayRevision, id, &detail, FindingOutcome::SetAside);
         }
         Ok(())
     })

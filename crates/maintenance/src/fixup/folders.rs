@@ -16,7 +16,7 @@ use scrinium_store::Family;
 use scrinium_views::tally::Tally;
 
 use super::check::{Check, Walk};
-use super::report::{FindingKind, Outcome};
+use super::report::{FindingKind, FindingOutcome};
 
 /// A folder that is there.
 #[derive(Default)]
@@ -115,7 +115,7 @@ impl Folders {
                 None if !is_own_key => "it is found under another name; rename or drop it".to_owned(),
                 None => return Ok(()),
             };
-            check.note(FindingKind::Folder, name, detail, Outcome::Left);
+            check.note(FindingKind::Folder, name, detail, FindingOutcome::Left);
             Ok(())
         })?;
         check.each(Family::Point, &keys::kind_range(number, b'G'), |check, key, value| {

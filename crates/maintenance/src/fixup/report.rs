@@ -134,7 +134,7 @@ impl FindingKind {
 
 /// What became of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
+pub enum FindingOutcome {
     /// It was put right from what is sound.
     Repaired,
     /// What is damaged was put aside, where it can be listed and exported; the rest continues without it.
@@ -143,7 +143,7 @@ pub enum Outcome {
     Left,
 }
 
-impl Outcome {
+impl FindingOutcome {
     /// The word for it in reports.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -167,7 +167,7 @@ pub struct Finding {
     /// What was found, in words.
     pub detail: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: FindingOutcome,
 }
 
 /// What a fixup looked at, found and did.
@@ -188,7 +188,7 @@ pub struct FixupReport {
     /// Findings in the order in which they came; after 10,000 they are only counted.
     pub findings: Vec<Finding>,
     /// How many there were of each kind and outcome.
-    pub counts: BTreeMap<(FindingKind, Outcome), u64>,
+    pub counts: BTreeMap<(FindingKind, FindingOutcome), u64>,
 }
 
 impl FixupReport {
@@ -201,7 +201,7 @@ impl FixupReport {
 
     /// How many findings came to this.
     #[must_use]
-    pub fn count(&self, outcome: Outcome) -> u64 {
+    pub fn count(&self, outcome: FindingOutcome) -> u64 {
         self.counts.iter().filter(|((_, of), _)| *of == outcome).map(|(_, count)| count).sum()
     }
 
@@ -236,9 +236,9 @@ impl FixupReport {
                 "indexes": self.indexes,
             },
             "found": self.counts.values().sum::<u64>(),
-            "repaired": self.count(Outcome::Repaired),
-            "set_aside": self.count(Outcome::SetAside),
-            "left": self.count(Outcome::Left),
+            "repaired": self.count(FindingOutcome::Repaired),
+            "set_aside": self.count(FindingOutcome::SetAside),
+            "left": self.count(FindingOutcome::Left),
             "counts": counts.collect::<Vec<_>>(),
             "findings": findings.collect::<Vec<_>>(),
         })
@@ -264,9 +264,9 @@ impl FixupReport {
         ));
         text.push_str(&format!(
             "Found {found}: {} repaired, {} set aside, {} left.\n",
-            self.count(Outcome::Repaired),
-            self.count(Outcome::SetAside),
-            self.count(Outcome::Left)
+            self.count(FindingOutcome::Repaired),
+            self.count(FindingOutcome::SetAside),
+            self.count(FindingOutcome::Left)
         ));
         text
     }

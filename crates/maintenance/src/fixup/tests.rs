@@ -16,7 +16,7 @@ use scrinium_store::{Batch, Family, Store, StoreOptions};
 use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
-use super::{FindingKind, FixupOptions, FixupReport, Outcome};
+use super::{FindingKind, FixupOptions, FixupReport, FindingOutcome};
 
 const LOOK: FixupOptions = FixupOptions { views: true, contents: true, repair: false };
 const REPAIR: FixupOptions = FixupOptions { views: true, contents: true, repair: true };
@@ -373,7 +373,7 @@ fn each_kind_of_damage_is_found_and_repaired_or_put_aside() {
         let looked = world.fixup(LOOK);
         let kinds: BTreeSet<FindingKind> = looked.findings.iter().map(|finding| finding.kind).collect();
         assert!(found.iter().any(|kind| kinds.contains(kind)), "{name}: {looked:?}");
-        assert_eq!(looked.count(Outcome::Left), looked.findings.len() as u64, "{name}");
+        assert_eq!(looked.count(FindingOutcome::Left), looked.findings.len() as u64, "{name}");
         assert!(looked.findings.iter().all(|finding| finding.database != "other"), "{name}: {looked:?}");
 
         let report = world.fixup(REPAIR);
@@ -394,7 +394,7 @@ fn each_kind_of_damage_is_found_and_repaired_or_put_aside() {
         }
         let mut aside = Vec::new();
         super::each_set_aside(&world.databases, Some("mail"), |found| (aside.push(found), true).1).unwrap();
-        assert!(report.count(Outcome::SetAside) == 0 || !aside.is_empty(), "{name}");
+        assert!(report.count(FindingOutcome::SetAside) == 0 || !aside.is_empty(), "{name}");
         let discarded = super::discard_set_aside(&world.databases, Some("mail"), None).unwrap();
         assert_eq!(discarded, aside.len() as u64, "{name}");
         let last = world.fixup(LOOK);
@@ -443,7 +443,7 @@ fn an_index_that_differs_from_its_documents_is_built_anew() {
         // Lists of an index that was rebuilt may be left where they were.
         assert!(is_found || *family == Family::DerivedPoint, "{family} {key:02x?}: {report:?}");
         lists_found += usize::from(is_found && *family == Family::DerivedPoint);
-        assert!(report.findings.iter().all(|finding| finding.outcome == Outcome::Repaired));
+        assert!(report.findings.iter().all(|finding| finding.outcome == FindingOutcome::Repaired));
         assert!(world.fixup(LOOK).is_clean());
         assert_eq!(pages(&world.database), before);
     }

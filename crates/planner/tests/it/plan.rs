@@ -16,7 +16,7 @@ use scrinium_planner::report::{
     Plan, Scenario, calibration_text, check_markdown, check_text, markdown, page, plan_text,
 };
 use scrinium_planner::what_if::changed;
-use scrinium_terminal::Outcome;
+use scrinium_terminal::CommandOutcome;
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -170,7 +170,7 @@ fn what_cannot_be_held_is_said() {
 
 fn refused(text: &str) -> String {
     let error = Organisation::parse("my.toml", text).unwrap_err();
-    assert_eq!(error.outcome(), Outcome::Usage);
+    assert_eq!(error.outcome(), CommandOutcome::Usage);
     error.to_string()
 }
 
@@ -197,7 +197,7 @@ fn wrong_files_are_refused_with_their_line() {
     for (workload, wanted) in [("IMAP", "nothing has measured what IMAP"), ("Nothing", "called Nothing")] {
         let organisation = Organisation::parse("my.toml", &group.replace("R5Mail", workload)).unwrap();
         let error = answer(&organisation, &calibration, &model).unwrap_err();
-        assert!(error.outcome() == Outcome::Usage && error.to_string().contains(wanted), "{error}");
+        assert!(error.outcome() == CommandOutcome::Usage && error.to_string().contains(wanted), "{error}");
     }
     let organisation = Organisation::parse("my.toml", group).unwrap();
     for change in

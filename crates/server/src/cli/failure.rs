@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 #[cfg(feature = "lab")]
-use scrinium_terminal::Outcome;
+use scrinium_terminal::CommandOutcome;
 
 use super::Terminal;
 use crate::config::ConfigError;
@@ -48,13 +48,13 @@ impl Failure {
     /// What a command of the laboratory or of the planner ended with, where it is not done.
     #[cfg(feature = "lab")]
     #[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
-    pub(crate) fn of(outcome: Outcome, reason: impl ToString) -> Self {
+    pub(crate) fn of(outcome: CommandOutcome, reason: impl ToString) -> Self {
         let reason = reason.to_string();
         match outcome {
-            Outcome::Usage => Self::Use(reason),
-            Outcome::Missed => Self::Objective(reason),
-            Outcome::BrokenOff => Self::BrokenOff(reason),
-            Outcome::Done | Outcome::Failed => Self::Work(reason),
+            CommandOutcome::Usage => Self::Use(reason),
+            CommandOutcome::Missed => Self::Objective(reason),
+            CommandOutcome::BrokenOff => Self::BrokenOff(reason),
+            CommandOutcome::Done | CommandOutcome::Failed => Self::Work(reason),
         }
     }
 

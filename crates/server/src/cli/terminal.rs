@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use scrinium_terminal::{Outcome, is_capable, refuses_colours, tell_usage};
+use scrinium_terminal::{CommandOutcome, is_capable, refuses_colours, tell_usage};
 use serde_json::Value;
 
 use super::{Failure, GlobalArguments};
@@ -78,7 +78,7 @@ impl Terminal {
     /// As of [`Self::data`], for help; [`Failure::Told`] for what is wrong.
     pub(crate) fn tell_usage(&self, told: &clap::Error) -> Result<(), Failure> {
         match tell_usage(told) {
-            Ok(Outcome::Done) => Ok(()),
+            Ok(CommandOutcome::Done) => Ok(()),
             Ok(_) => Err(Failure::Told),
             Err(error) if error.is_silent() => Err(Failure::OutputClosed),
             Err(error) => Err(Failure::work(error)),

@@ -183,7 +183,7 @@ impl Reader {
                 return self.problem(in_file(path, line), error.message().trim().replace('\n', ", "));
             }
         };
-        let place = Place { path, text };
+        let place = SourceText { path, text };
         for (name, item) in document.iter() {
             let source = place.source(document.key(name), item.span());
             if name == volume_section().name {
@@ -208,7 +208,7 @@ impl Reader {
     }
 
     /// `[volume.NAME]`, each with its keys.
-    fn volume_tables(&mut self, place: &Place<'_>, item: &Item, source: Source) {
+    fn volume_tables(&mut self, place: &SourceText<'_>, item: &Item, source: Source) {
         let wanted = "volumes have names: write the keys of each under [volume.NAME]";
         let Some(volumes) = item.as_table_like() else { return self.problem(source, wanted.to_owned()) };
         for (volume, item) in volumes.iter() {
@@ -266,12 +266,12 @@ impl Reader {
 }
 
 /// The text of a file, to find lines in.
-struct Place<'a> {
+struct SourceText<'a> {
     path: &'a Path,
     text: &'a str,
 }
 
-impl Place<'_> {
+impl SourceText<'_> {
     fn source(&self, key: Option<&TomlKey>, item: Option<Range<usize>>) -> Source {
         let span = key.and_then(TomlKey::span).or(item).unwrap_or_default();
         in_file(self.path, line_of(self.text, span.start))

@@ -19,10 +19,10 @@ type Hook = Arc<dyn Fn(&Settings) -> Result<(), String> + Send + Sync>;
 /// The configuration of a running server. Clones share it.
 #[derive(Clone)]
 pub struct RunningConfiguration {
-    shared: Arc<Shared>,
+    shared: Arc<SharedConfig>,
 }
 
-struct Shared {
+struct SharedConfig {
     current: RwLock<Current>,
     hooks: RwLock<BTreeMap<&'static str, Hook>>,
     /// Held while one key is set, so that two changes do not lose one another.
@@ -114,7 +114,7 @@ impl RunningConfiguration {
     #[must_use]
     pub fn new(configuration: Configuration) -> Self {
         let settings = Arc::new(configuration.settings());
-        let shared = Shared {
+        let shared = SharedConfig {
             current: RwLock::new(Current { configuration, settings }),
             hooks: RwLock::default(),
             setting: Mutex::new(()),

@@ -67,10 +67,10 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
 /// Takes records for the log database. Clones share one queue.
 #[derive(Clone)]
 pub struct LogDatabase {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLogDatabase>,
 }
 
-struct Shared {
+struct SharedLogDatabase {
     clock: Clock,
     names: Names,
     queue: Mutex<Queue>,
@@ -88,7 +88,7 @@ impl LogDatabase {
     /// `LogDatabase.LeftOut` (documents), and shows `LogDatabase.Waiting`.
     #[must_use]
     pub fn new(statistics: &Registry, clock: &Clock) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedLogDatabase {
             clock: clock.clone(),
             names: Names::default(),
             queue: Mutex::default(),

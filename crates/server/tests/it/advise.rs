@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{PASSWORD, Server};
-use scrinium_advise::{Step, Verdict, needs_restart, rules};
+use scrinium_advise::{AdvisedStep, Verdict, needs_restart, rules};
 use scrinium_server::config::{Change, Key, key, volume_key};
 use scrinium_server::console::Command as Console;
 use serde_json::{Value, json};
@@ -182,17 +182,17 @@ fn keys_values_and_commands_of_advice_are_the_servers() {
         let Ok(Verdict::Change(advice)) = (rule.check)(&seen) else { continue };
         for step in &advice.steps {
             match step {
-                Step::Set { key, value } => {
+                AdvisedStep::Set { key, value } => {
                     let known = find(key).unwrap();
                     assert_ne!(known.change, Change::File, "{}: the console does not set {key}", rule.name);
                     let taken = known.kind.parse_text(value);
                     assert!(taken.is_ok(), "{}: {key}={value}: {taken:?}", rule.name);
                 }
-                Step::Console(command) => {
+                AdvisedStep::Console(command) => {
                     let parsed = Console::parse(command);
                     assert!(parsed.is_ok(), "{}: {command}: {parsed:?}", rule.name);
                 }
-                Step::ByHand(_) => {}
+                AdvisedStep::ByHand(_) => {}
             }
         }
     }

@@ -7,7 +7,7 @@ mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::action::{Action, HeaderEdit, Outcome, SeenMark};
+use crate::action::{Action, HeaderEdit, ScriptOutcome, SeenMark};
 use crate::budget::Budget;
 use crate::error::{Position, RunError, RunFault};
 use crate::fields::Fields;
@@ -24,7 +24,7 @@ pub(crate) fn run(
     delivery: &Delivery<'_>,
     host: &dyn Host,
     limits: &Limits,
-) -> Outcome {
+) -> ScriptOutcome {
     let mut run = Run {
         message,
         delivery,
@@ -88,11 +88,11 @@ enum Flow {
 }
 
 impl Run<'_> {
-    fn outcome(mut self, error: Option<RunFault>) -> Outcome {
+    fn outcome(mut self, error: Option<RunFault>) -> ScriptOutcome {
         if let Some(fault) = error {
             // RFC 5228, section 2.10.6: as if there were no script.
             let keep = Action::Keep { flags: Vec::new(), edits: 0, is_implicit: true };
-            return Outcome {
+            return ScriptOutcome {
                 actions: vec![keep],
                 header_edits: Vec::new(),
                 seen: Vec::new(),
@@ -104,7 +104,7 @@ impl Run<'_> {
             let flags = std::mem::take(&mut self.flags);
             self.actions.push(Action::Keep { flags, edits: self.header_edits.len(), is_implicit: true });
         }
-        Outcome {
+        ScriptOutcome {
             actions: self.actions,
             header_edits: self.header_edits,
             seen: self.seen,

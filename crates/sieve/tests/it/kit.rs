@@ -1,6 +1,6 @@
 //! Scripts run over messages, and what they came to in one line for each action.
 
-use scrinium_sieve::{Action, Delivery, Host, Limits, NoHost, Outcome, Script, Target};
+use scrinium_sieve::{Action, Delivery, Host, Limits, NoHost, Script, ScriptOutcome, Target};
 
 use crate::message::TestMessage;
 
@@ -26,11 +26,16 @@ pub(crate) fn compile(script: &str) -> Script {
     Script::compile(script.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{error}\n{script}"))
 }
 
-pub(crate) fn outcome(script: &str, message: &str, delivery: &Delivery<'_>, host: &dyn Host) -> Outcome {
+pub(crate) fn outcome(
+    script: &str,
+    message: &str,
+    delivery: &Delivery<'_>,
+    host: &dyn Host,
+) -> ScriptOutcome {
     compile(script).run(&TestMessage::new(message), delivery, host, &Limits::default())
 }
 
-pub(crate) fn run(script: &str, message: &str) -> Outcome {
+pub(crate) fn run(script: &str, message: &str) -> ScriptOutcome {
     outcome(script, message, &delivery(), &NoHost)
 }
 
@@ -39,7 +44,7 @@ pub(crate) fn actions(script: &str, message: &str) -> String {
     shown(&run(script, message))
 }
 
-pub(crate) fn shown(outcome: &Outcome) -> String {
+pub(crate) fn shown(outcome: &ScriptOutcome) -> String {
     if let Some(error) = &outcome.error {
         assert_eq!(
             outcome.actions,

@@ -12,7 +12,7 @@ use std::process::Command;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
-use scrinium_sieve::{Action, Delivery, Limits, NoHost, Outcome, Script};
+use scrinium_sieve::{Action, Delivery, Limits, NoHost, Script, ScriptOutcome};
 
 use crate::kit::delivery;
 use crate::message::TestMessage;
@@ -129,7 +129,7 @@ fn stored(name: &str, mut flags: Vec<String>) -> String {
     format!("{name} [{}]", flags.join(" "))
 }
 
-fn ours(outcome: &Outcome) -> String {
+fn ours(outcome: &ScriptOutcome) -> String {
     let lower = |flags: &[String]| flags.iter().map(|flag| flag.to_lowercase()).collect();
     let lines: BTreeSet<String> = outcome
         .actions

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_fault::{Kills, copy_folder, harm, quick_folder};
 use scrinium_statistics::Registry;
-use scrinium_store::{Batch, Family, KeyRange, Step, Store, StoreError, StoreOptions};
+use scrinium_store::{Batch, Family, KeyRange, ScanStep, Store, StoreError, StoreOptions};
 
 type Contents = BTreeMap<(Family, Vec<u8>), Vec<u8>>;
 
@@ -67,7 +67,7 @@ fn check(store: &Store, contents: &Contents, told: &str) -> (usize, usize) {
         let mut scan = snapshot.tolerant(family, KeyRange::ALL);
         while let Some(step) = scan.next() {
             match step {
-                Step::Entry(key, value) => {
+                ScanStep::Entry(key, value) => {
                     assert_eq!(
                         contents.get(&(family, key.to_vec())).map(Vec::as_slice),
                         Some(value),
@@ -75,7 +75,7 @@ fn check(store: &Store, contents: &Contents, told: &str) -> (usize, usize) {
                     );
                     found += 1;
                 }
-                Step::Gap(gap) => gaps.push(gap),
+                ScanStep::Gap(gap) => gaps.push(gap),
             }
         }
     }
@@ -131,7 +131,7 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
                     let snapshot = store.snapshot();
                     let mut scan = snapshot.tolerant(family, KeyRange::ALL);
                     while let Some(step) = scan.next() {
-                        let Step::Entry(key, value) = step else { unreachable!("{told}") };
+                        let ScanStep::Entry(key, value) = step else { unreachable!("{told}") };
                         let wanted = contents.get(&(family, key.to_vec())).map(Vec::as_slice);
                         assert_eq!(wanted, Some(value), "{told}");
                         found += 1;

@@ -14,7 +14,7 @@ use crate::document::Document;
 const CONFLICTS: &str = "_conflicts";
 const DELETED_CONFLICTS: &str = "_deleted_conflicts";
 
-pub(super) struct Found<'a> {
+pub(super) struct QueriedDocument<'a> {
     database: &'a Database,
     leaf: ReadableLeaf<'a>,
     document: Document<'a>,
@@ -25,7 +25,7 @@ pub(super) struct Found<'a> {
     deleted_conflicts: OnceCell<Option<Value>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> QueriedDocument<'a> {
     /// `head` is given where the conflicts belong to what is answered. Without it and without `asked` there are none, as
     /// in CouchDB.
     pub(super) fn new(
@@ -67,7 +67,7 @@ impl<'a> Found<'a> {
     }
 }
 
-impl MangoDocument for Found<'_> {
+impl MangoDocument for QueriedDocument<'_> {
     fn field(&self, name: &str) -> Option<Cow<'_, Value>> {
         match name {
             CONFLICTS => self.other_leaves(false).map(Cow::Borrowed),

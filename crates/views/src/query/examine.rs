@@ -11,7 +11,7 @@ use scrinium_store::{Family, Snapshot};
 use serde_json::Value;
 
 use super::ExecutionStatistics;
-use super::document::Found;
+use super::document::QueriedDocument;
 use super::walk::{Candidate, IndexWalk};
 use crate::entries::StoredEntry;
 use crate::open::OpenDatabase;
@@ -145,7 +145,7 @@ impl Examiner {
         let head = head.as_ref().map(|head| access.readable_head(&self.database, &self.snapshot, id, head));
         let head = head.transpose()?;
         let asked = self.reads_conflicts.then_some((&self.snapshot, access));
-        let document = Found::new(&self.database, leaf, head.as_ref(), asked)?;
+        let document = QueriedDocument::new(&self.database, leaf, head.as_ref(), asked)?;
         let matches = self.selector.matches(&document);
         document.check()?;
         if !matches || self.skip > 0 {

@@ -89,7 +89,7 @@ fn prefixes(keys: &[Value], columns: &KeyColumns) -> Result<HashSet<Vec<u8>>> {
 }
 
 /// What comes next, going by the next entry.
-enum Step {
+enum CategoryStep {
     /// The row of its category of this level.
     Category(usize),
     /// Nothing of its category of this level, which is collapsed and behind its row.
@@ -105,18 +105,18 @@ impl Categories {
     }
 
     /// `None`: the entry is damaged.
-    fn step(&self, entry: &StoredEntry<'_>, edge: &[u8]) -> Option<Step> {
+    fn step(&self, entry: &StoredEntry<'_>, edge: &[u8]) -> Option<CategoryStep> {
         for (level, length) in self.lengths.iter().enumerate() {
             let prefix = entry.category(*length)?;
             let is_within = edge.len() > prefix.len() && edge.starts_with(prefix);
             if !is_within {
-                return Some(Step::Category(level));
+                return Some(CategoryStep::Category(level));
             }
             if !self.is_expanded(level, prefix) {
-                return Some(Step::Over(level));
+                return Some(CategoryStep::Over(level));
             }
         }
-        Some(Step::Entry)
+        Some(CategoryStep::Entry)
     }
 
     /// What all entries begin with that are in the entry's category of this level; of no level, nothing.
@@ -246,12 +246,12 @@ impl ViewRows {
             let entry = self.stored(&entry)?;
             let prefix = |level| categories.prefix(&entry, level).ok_or_else(|| self.damaged());
             match categories.step(&entry, rest.edge()).ok_or_else(|| self.damaged())? {
-                Step::Category(level) => {
+                CategoryStep::Category(level) => {
                     rest.go_behind(&rest.place_of_category(prefix(Some(level))?));
                     self.skip -= 1;
                 }
-                Step::Over(level) => rest.go_over(prefix(Some(level))?),
-                Step::Entry => {
+                CategoryStep::Over(level) => rest.go_over(prefix(Some(level))?),
+                CategoryStep::Entry => {
                     let lowest = prefix(categories.lengths.len().checked_sub(1))?;
                     let (first, last) = rest.within(lowest);
                     let count = collection.count_range(&first, &last)?;
@@ -294,7 +294,7 @@ impl ViewRows {
                 let entry = self.stored(&stored)?;
                 loop {
                     let step = categories.step(&entry, rest.edge()).ok_or_else(|| self.damaged())?;
-                    if let Step::Over(level) = step {
+                    if let CategoryStep::Over(level) = step {
                         rest.go_over(categories.prefix(&entry, Some(level)).ok_or_else(|| self.damaged())?);
                         continue 'cursors;
                     }
@@ -302,14 +302,14 @@ impl ViewRows {
                         self.ranges.push_front(rest.range);
                         return Ok(());
                     }
-                    let is_entry = matches!(step, Step::Entry);
+                    let is_entry = matches!(step, CategoryStep::Entry);
                     let place = match step {
-                        Step::Category(level) => {
+                        CategoryStep::Category(level) => {
                             rows.push(self.category_row(&categories, &entry, level)?);
                             let prefix = categories.prefix(&entry, Some(level));
                             rest.place_of_category(prefix.ok_or_else(|| self.damaged())?)
                         }
-                        Step::Over(_) | Step::Entry => {
+                        CategoryStep::Over(_) | CategoryStep::Entry => {
                             let level = u32::try_from(categories.lengths.len()).unwrap_or_default();
                             let level = Some(level + entry.level().unwrap_or_default());
                             let row = Row { level, ..self.row(&entry)? };
@@ -344,8 +344,8 @@ impl ViewRows {
             let Some(entry) = cursor.next()? else { return Ok(false) };
             let entry = self.stored(&entry)?;
             match categories.step(&entry, rest.edge()).ok_or_else(|| self.damaged())? {
-                Step::Category(_) | Step::Entry => return Ok(true),
-                Step::Over(level) => {
+                CategoryStep::Category(_) | CategoryStep::Entry => return Ok(true),
+                CategoryStep::Over(level) => {
                     rest.go_over(categories.prefix(&entry, Some(level)).ok_or_else(|| self.damaged())?);
                 }
             }

@@ -18,7 +18,7 @@ use crate::open::OpenDatabase;
 use crate::registry::clear_leftovers;
 
 /// Documents to look at, and up to which change these are all.
-struct Step {
+struct FolderStep {
     ids: BTreeSet<String>,
     reached: u64,
     is_last: bool,
@@ -62,7 +62,14 @@ impl OpenDatabase {
         Ok(())
     }
 
-    fn step(&self, snapshot: &Snapshot, folder: u32, since: u64, last: u64, whole: bool) -> Result<Step> {
+    fn step(
+        &self,
+        snapshot: &Snapshot,
+        folder: u32,
+        since: u64,
+        last: u64,
+        whole: bool,
+    ) -> Result<FolderStep> {
         let placed: Vec<(u64, String)> = self
             .member_changes_at(snapshot, folder, since, CHANGES_AT_ONCE)?
             .into_iter()
@@ -76,7 +83,7 @@ impl OpenDatabase {
             [&placed, &edited].into_iter().filter_map(|list| list.last()).map(|(number, _)| *number);
         let reached = end.or_else(|| highest.max()).unwrap_or(last);
         let ids = placed.into_iter().chain(edited).filter(|(number, _)| *number <= reached);
-        Ok(Step {
+        Ok(FolderStep {
             ids: ids.map(|(_, id)| id).collect(),
             reached: if end.is_some() { reached } else { reached.max(last) },
             is_last: end.is_none(),

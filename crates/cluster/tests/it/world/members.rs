@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use scrinium_cluster::{
-    CallId, Freshness, Group, GroupOptions, Incarnation, Input, MemberId, NoAnswer, Outcome, Output, ReadId,
-    Role, Rules, SubmissionId, Timing, Transaction,
+    CallId, Freshness, Group, GroupOptions, Incarnation, Input, MemberId, NoAnswer, Output, ReadId, Role,
+    Rules, SubmissionId, SubmissionOutcome, Timing, Transaction,
 };
 use scrinium_log::{Chain, Sequence};
 
@@ -336,17 +336,21 @@ impl<R: Rules> World<R> {
         self.step(member, Input::Submit { submission, records })
     }
 
-    fn submitted(&mut self, member: usize, submission: SubmissionId, outcome: &Outcome) {
+    fn submitted(&mut self, member: usize, submission: SubmissionId, outcome: &SubmissionOutcome) {
         let Some((under_way, wishes)) = self.members[member].submitted.take() else { return };
         assert_eq!(under_way, submission, "one submission is under way at a time");
         match outcome {
-            Outcome::Agreed { chain } => {
+            SubmissionOutcome::Agreed { chain } => {
                 let records: Vec<Bytes> = wishes.iter().map(Wish::record).collect();
                 let first = Sequence(chain.last().0 + 1 - records.len() as u64);
                 self.write(member, Writing { first, records, chain: *chain, wishes });
             }
-            Outcome::Refused(_) => wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Refused)),
-            Outcome::Unknown => wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Unknown)),
+            SubmissionOutcome::Refused(_) => {
+                wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Refused))
+            }
+            SubmissionOutcome::Unknown => {
+                wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Unknown))
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use scrinium_catalog::FIRST_VOLUME;
 use scrinium_contents::{AttachmentOptions, Content, Relocation};
 use scrinium_database::{DatabaseError, Edit, EditMode, NewAttachment, ReadOptions};
-use scrinium_maintenance::{FindingKind, FixupOptions, Outcome};
+use scrinium_maintenance::{FindingKind, FindingOutcome, FixupOptions};
 use scrinium_views::OpenDatabase;
 use serde_json::json;
 
@@ -186,7 +186,7 @@ fn without_the_store_only_large_attachments_are_refused() {
     assert_eq!(bucket.names(), needed(&server, FIRST_VOLUME));
 }
 
-fn findings(server: &Server, options: FixupOptions) -> Vec<(FindingKind, String, Outcome, String)> {
+fn findings(server: &Server, options: FixupOptions) -> Vec<(FindingKind, String, FindingOutcome, String)> {
     let report = scrinium_maintenance::fixup(&server.databases, None, options, |_| {}).unwrap();
     let found = report.findings.into_iter();
     found.map(|finding| (finding.kind, finding.subject, finding.outcome, finding.detail)).collect()
@@ -222,8 +222,8 @@ fn an_object_that_is_lost_is_named_and_made_anew_by_the_same_bytes() {
     assert!(quick[0].0 == FindingKind::ContentMissing && quick[0].1 == "gone" && quick[0].3.contains(&gone));
     let deep = findings(&server, FixupOptions { views: true, ..FixupOptions::default() });
     let kinds: Vec<_> = deep.iter().map(|(kind, id, outcome, _)| (*kind, id.as_str(), *outcome)).collect();
-    assert!(kinds.contains(&(FindingKind::ContentMissing, "gone", Outcome::Left)), "{kinds:?}");
-    assert!(kinds.contains(&(FindingKind::ContentDamaged, "torn", Outcome::SetAside)), "{kinds:?}");
+    assert!(kinds.contains(&(FindingKind::ContentMissing, "gone", FindingOutcome::Left)), "{kinds:?}");
+    assert!(kinds.contains(&(FindingKind::ContentDamaged, "torn", FindingOutcome::SetAside)), "{kinds:?}");
     for (id, bytes) in ["gone", "torn"].iter().zip(&bytes) {
         attach(&database, "again", bytes).unwrap();
         assert!(read(&database, id).unwrap() == *bytes);
@@ -235,7 +235,9 @@ fn an_object_that_is_lost_is_named_and_made_anew_by_the_same_bytes() {
     bucket.0.lock().unwrap().away = true;
     let unchecked = findings(&server, FixupOptions::default());
     assert!(
-        unchecked.iter().all(|found| found.0 == FindingKind::ContentUnchecked && found.2 == Outcome::Left)
+        unchecked
+            .iter()
+            .all(|found| found.0 == FindingKind::ContentUnchecked && found.2 == FindingOutcome::Left)
     );
     assert_eq!(unchecked.len(), 3, "{unchecked:?}");
 }

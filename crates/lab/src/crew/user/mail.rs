@@ -5,7 +5,7 @@ use scrinium_lab_script::{Ability, CalendarKind, MailCommand, MailEntry, Message
 use super::{Acted, Session, Stopped, User};
 use crate::content::{Form, Message};
 use crate::driver::{
-    CalendarSession, Failure, FailureKind, Found, ImapSession, Letter, Pop3Session, Protocols, Scan,
+    CalendarSession, Failure, FailureKind, FoundMessage, ImapSession, Letter, Pop3Session, Protocols, Scan,
 };
 
 /// An event that is rewritten has about this many bytes, as it had at first.
@@ -111,20 +111,20 @@ impl<S: Session> User<S> {
         }
     }
 
-    pub(in crate::crew) fn deleting(&self, found: Option<&Found>) {
+    pub(in crate::crew) fn deleting(&self, found: Option<&FoundMessage>) {
         if let (Some((_, ledger)), Some(found)) = (&self.ledger, found) {
             ledger.deleting(found);
         }
     }
 
-    pub(in crate::crew) fn deleted(&self, found: Option<&Found>) {
+    pub(in crate::crew) fn deleted(&self, found: Option<&FoundMessage>) {
         if let (Some((_, ledger)), Some(found)) = (&self.ledger, found) {
             ledger.deleted(found);
         }
     }
 
-    fn found(&self, scan: &Scan) -> Option<Found> {
-        Found::of(scan, &self.person.name)
+    fn found(&self, scan: &Scan) -> Option<FoundMessage> {
+        FoundMessage::of(scan, &self.person.name)
     }
 
     async fn imap_login(&mut self) -> Acted {

@@ -74,7 +74,7 @@ struct Sender {
 
 /// What a mailbox holds of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundMessage {
     /// The message.
     pub number: MessageNumber,
     /// Where the mailbox's owner stands among the recipients.
@@ -83,7 +83,7 @@ pub struct Found {
     pub altered: Option<String>,
 }
 
-impl Found {
+impl FoundMessage {
     /// What was found in this person's mailbox; `None` when the laboratory has not sent it.
     pub(crate) fn of(scan: &Scan, person: &str) -> Option<Self> {
         Some(Self { number: scan.number()?, place: scan.place_of(person), altered: scan.check().err() })
@@ -166,7 +166,7 @@ impl Ledger {
 
     /// A recipient has read a message, which was as it was sent, and asks the server to delete it. If the answer is
     /// lost, nobody knows whether the message is still there.
-    pub fn deleting(&self, found: &Found) {
+    pub fn deleting(&self, found: &FoundMessage) {
         let (Some(sender), Some(place)) = (self.sender(found.number), found.place) else { return };
         if let Some(at) = self.at(found.number, place) {
             sender.lock().deleting.set(at);
@@ -174,7 +174,7 @@ impl Ledger {
     }
 
     /// The server has deleted it.
-    pub fn deleted(&self, found: &Found) {
+    pub fn deleted(&self, found: &FoundMessage) {
         let (Some(sender), Some(place)) = (self.sender(found.number), found.place) else { return };
         if let Some(at) = self.at(found.number, place) {
             let mut sender = sender.lock();
@@ -192,7 +192,7 @@ impl Ledger {
     }
 
     /// A message lies in this person's mailbox.
-    pub fn found(&self, found: &Found, person: &str) {
+    pub fn found(&self, found: &FoundMessage, person: &str) {
         let Some(sender) = self.sender(found.number) else { return };
         let MessageNumber { sender: number, sequence, .. } = found.number;
         let at = found.place.and_then(|place| self.at(found.number, place));

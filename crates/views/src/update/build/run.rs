@@ -32,7 +32,7 @@ pub(super) const READ_BYTES: usize = (4 << WINDOW_BITS) + READ_AT_ONCE_BYTES + (
 
 /// Where a record lies, with the bytes of its key that are compared next: those of the records are far apart.
 #[derive(Clone, Copy)]
-struct Place {
+struct RecordPlace {
     window: Window,
     piece: u32,
     start: u32,
@@ -53,7 +53,7 @@ const MANY: usize = if cfg!(test) { 16 } else { 2048 };
 pub(super) struct Run {
     piece_bytes: usize,
     pieces: Vec<Vec<u8>>,
-    places: Vec<Place>,
+    places: Vec<RecordPlace>,
 }
 
 /// A record taken apart: key, value and the bytes of the totals.
@@ -77,7 +77,7 @@ impl Run {
         put_record(piece, entry);
         // What lies beyond is not found again, which ends the build: memory for a build is far less.
         let place = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        self.places.push(Place { window: 0, piece: place(number), start: place(start) });
+        self.places.push(RecordPlace { window: 0, piece: place(number), start: place(start) });
         Ok(())
     }
 
@@ -92,15 +92,16 @@ impl Run {
 
     /// The memory that it holds.
     pub(super) fn held_bytes(&self) -> usize {
-        self.pieces.iter().map(Vec::capacity).sum::<usize>() + self.places.capacity() * size_of::<Place>()
+        self.pieces.iter().map(Vec::capacity).sum::<usize>()
+            + self.places.capacity() * size_of::<RecordPlace>()
     }
 
     /// Brings the entries into the order of their keys: by a window of each, and those that agree in it by the next
     /// one, so that each key is read once for a window and not for each comparison.
     pub(super) fn sort(&mut self, totals: usize) {
         let Self { pieces, places, .. } = self;
-        let key = |place: &Place| record_at(pieces, *place, totals).map_or(&[][..], |(key, _, _)| key);
-        let rest = |place: &Place, depth: usize| key(place).get(depth..).unwrap_or_default();
+        let key = |place: &RecordPlace| record_at(pieces, *place, totals).map_or(&[][..], |(key, _, _)| key);
+        let rest = |place: &RecordPlace, depth: usize| key(place).get(depth..).unwrap_or_default();
         // Ranges of places whose keys agree in this many bytes.
         let mut open = vec![(0..places.len(), 0)];
         while let Some((range, depth)) = open.pop() {
@@ -165,7 +166,7 @@ fn shared_bytes<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
 }
 
 /// Sorts in parts, between which others may have the processor.
-fn sort_by_window(places: &mut [Place]) {
+fn sort_by_window(places: &mut [RecordPlace]) {
     let mut open = vec![places];
     while let Some(part) = open.pop() {
         courtesy::give_way();
@@ -184,7 +185,7 @@ pub(super) fn put_record(out: &mut Vec<u8>, entry: &Entry) {
     entry.totals.iter().for_each(|total| out.extend_from_slice(&total.to_be_bytes()));
 }
 
-fn record_at(pieces: &[Vec<u8>], place: Place, totals: usize) -> Option<Record<'_>> {
+fn record_at(pieces: &[Vec<u8>], place: RecordPlace, totals: usize) -> Option<Record<'_>> {
     let piece = pieces.get(usize::try_from(place.piece).ok()?)?;
     let mut input = Input::new(piece.get(usize::try_from(place.start).ok()?..)?);
     Some((input.bytes()?, input.bytes()?, input.take(totals * 8)?))
