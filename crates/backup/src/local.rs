@@ -10,7 +10,7 @@ use rustix::fs::{Advice, OFlags};
 
 use crate::BackupError;
 use crate::aligned::Buffer;
-use crate::place::{Pieces, Place, Sink};
+use crate::place::{BackupPlace, Pieces, Sink};
 
 /// The end of the name of a file that is being written.
 const PART: &str = ".part";
@@ -44,7 +44,7 @@ impl Local {
     }
 }
 
-impl Place for Local {
+impl BackupPlace for Local {
     fn name(&self) -> String {
         self.dir.display().to_string()
     }

@@ -6,7 +6,7 @@ use crate::BackupError;
 use crate::aligned::Buffer;
 
 /// Files by names such as `files/ab/abcd`. What was written is there, whole and durably, or not at all.
-pub(crate) trait Place: Send + Sync {
+pub(crate) trait BackupPlace: Send + Sync {
     /// For messages.
     fn name(&self) -> String;
 

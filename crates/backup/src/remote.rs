@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::BackupError;
 use crate::aligned::Buffer;
-use crate::place::{Pieces, Place, Sink};
+use crate::place::{BackupPlace, Pieces, Sink};
 
 /// The beginning of such an address.
 const SCHEME: &str = "s3://";
@@ -61,7 +61,7 @@ impl Remote {
     }
 }
 
-impl Place for Remote {
+impl BackupPlace for Remote {
     fn name(&self) -> String {
         self.address.clone()
     }

@@ -9,7 +9,7 @@ use crate::age::Identities;
 use crate::digests::Digests;
 use crate::local::Local;
 use crate::manifest::{MAX_BYTES, StoredEntry};
-use crate::place::{Pieces, Place, Sink};
+use crate::place::{BackupPlace, Pieces, Sink};
 use crate::protection::{Nature, Protection, Writer};
 use crate::remote::{Remote, is_remote};
 use crate::sealed::{OpeningPieces, SealingSink, Stored, open, seal};
@@ -26,7 +26,7 @@ pub type Listed = (String, Result<Manifest, BackupError>);
 /// Backups in one place.
 #[derive(Clone)]
 pub struct Repository {
-    pub(crate) place: Arc<dyn Place>,
+    pub(crate) place: Arc<dyn BackupPlace>,
     /// As its identity says, which is believed in nothing that matters.
     nature: Nature,
     /// How backups are written here; what is read says for itself.
@@ -43,7 +43,7 @@ impl Repository {
     /// [`BackupError::NoRepository`] if something else lies there, [`BackupError::OtherProtection`] if the backups there are
     /// encrypted otherwise, and errors of the file system or the network.
     pub fn create(address: &Path, protection: Option<&Protection>) -> Result<Self, BackupError> {
-        let place: Arc<dyn Place> = if is_remote(address) {
+        let place: Arc<dyn BackupPlace> = if is_remote(address) {
             Arc::new(Remote::open(address)?)
         } else {
             Arc::new(Local::create(address)?)
@@ -88,7 +88,7 @@ impl Repository {
         self.nature.recipient.as_deref()
     }
 
-    fn open_at(place: Arc<dyn Place>) -> Result<Self, BackupError> {
+    fn open_at(place: Arc<dyn BackupPlace>) -> Result<Self, BackupError> {
         let Some(identity) = place.read(IDENTITY)? else {
             return Err(BackupError::NoRepository { place: place.name() });
         };

@@ -1,7 +1,7 @@
 //! Moving a database to another volume while everybody keeps reading and writing it.
 //!
 //! Its keys are copied under a new number, a slice at a time, each slice as the store has it just then; meanwhile the
-//! store notes which keys change ([`Touched`]), and these are copied again. When few are left, its views are built there,
+//! store notes which keys change ([`KeyWatch`]), and these are copied again. When few are left, its views are built there,
 //! and then writers are held for the moment that it takes to copy the last ones and to change the catalogue in one commit.
 //! Before that commit the database is whole where it was, and after it where it came to; the mark at the other place
 //! (see [`crate::volumes`]) has what is left there cleared away, whatever happens.
@@ -17,7 +17,7 @@ use scrinium_database::context::StoreContext;
 use scrinium_database::{Database, DatabaseError, Result, keys, read_header};
 use scrinium_statistics::Task;
 use scrinium_store::{
-    Batch, Cursor, Direction, Durability, Family, IoClass, KeyRange, ScanOptions, Snapshot, Touched,
+    Batch, Cursor, Direction, Durability, Family, IoClass, KeyRange, KeyWatch, ScanOptions, Snapshot,
 };
 use scrinium_views::OpenDatabase;
 
@@ -77,7 +77,7 @@ struct Move<'a> {
     to: &'a Arc<StoreContext>,
     old: u32,
     new: u32,
-    touched: Touched,
+    touched: KeyWatch,
     task: &'a Task,
     keys: Cell<u64>,
     bytes: Cell<u64>,

@@ -351,7 +351,7 @@ impl Database {
     /// # Errors
     /// The database is gone, and what the store reports.
     pub fn set_access_list(&self, list: Option<AccessList>) -> Result<()> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.set_access_list(list),
         };

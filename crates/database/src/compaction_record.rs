@@ -120,7 +120,7 @@ impl Database {
                 format!("`purge_infos_limit` must be a positive integer up to {PURGED_REMEMBERED_MAX}");
             return Err(DatabaseError::bad_request(reason));
         }
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.set_purged_limit(limit),
         };

@@ -164,7 +164,7 @@ impl Database {
     }
 
     /// Keeps the database where it is until the answer is dropped; or the same database on the volume that it was moved to.
-    pub fn stay(&self) -> std::result::Result<RwLockReadGuard<'_, Option<Arc<Self>>>, Arc<Self>> {
+    pub fn pin_location(&self) -> std::result::Result<RwLockReadGuard<'_, Option<Arc<Self>>>, Arc<Self>> {
         let moved = self.moved.read();
         match moved.as_ref() {
             None => Ok(moved),
@@ -378,7 +378,7 @@ impl Database {
     /// # Errors
     /// A value that is no object, and what the store reports.
     pub fn set_security(&self, security: &serde_json::Value) -> Result<()> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.set_security(security),
         };
@@ -402,7 +402,7 @@ impl Database {
         if limit == 0 {
             return Err(DatabaseError::bad_request("`rev_limit` must be a positive integer"));
         }
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.set_revision_limit(limit),
         };

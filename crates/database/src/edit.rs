@@ -99,7 +99,7 @@ pub(crate) struct Prepared {
     pub(crate) outside: Vec<Content>,
     pub(crate) attachments: Vec<PreparedAttachment>,
     pub(crate) remove_attachments: Vec<String>,
-    pub(crate) beside: SideEffects,
+    pub(crate) effects: SideEffects,
     pub(crate) access: Access,
     pub(crate) secret: Secret,
     /// All fields in one place, where functions of design documents are asked about them.
@@ -197,7 +197,7 @@ impl ParsedEdit {
         let contents = &database.context.contents;
         let options = &database.context.options();
         edit.ask_guard(&mut parsed, mode, (database, access))?;
-        let beside = SideEffects {
+        let effects = SideEffects {
             folders: edit.folders,
             editor: edit.editor,
             read_by: edit.read_by,
@@ -222,8 +222,8 @@ impl ParsedEdit {
         if is_design(&id) && !parsed.deleted {
             check_design(&edit.json, mode, database)?;
         }
-        if let (Some(beside), Some(inside)) = (&given, &parsed.revision)
-            && beside != inside
+        if let (Some(outside), Some(inside)) = (&given, &parsed.revision)
+            && outside != inside
         {
             return Err(DatabaseError::bad_request(REVISIONS_DIFFER));
         }
@@ -240,7 +240,7 @@ impl ParsedEdit {
             outside,
             attachments,
             remove_attachments: edit.remove_attachments,
-            beside,
+            effects,
             access: access.clone(),
             secret: edit.secret,
             members,
@@ -287,7 +287,7 @@ impl Edit {
             return Err(DatabaseError::bad_request(NO_LOCAL_ATTACHMENTS));
         }
         check_as_it_stands(database, &id, self.revision.as_deref(), access)?;
-        let attachments = self.attachments.into_iter().map(PreparedAttachment::beside);
+        let attachments = self.attachments.into_iter().map(PreparedAttachment::given);
         Ok(Prepared {
             id,
             deleted: false,
@@ -297,7 +297,7 @@ impl Edit {
             outside: Vec::new(),
             attachments: attachments.collect::<Result<_>>()?,
             remove_attachments: self.remove_attachments,
-            beside: SideEffects {
+            effects: SideEffects {
                 folders: self.folders,
                 editor: self.editor,
                 read_by: self.read_by,
@@ -326,7 +326,7 @@ impl Prepared {
             outside: Vec::new(),
             attachments: Vec::new(),
             remove_attachments: Vec::new(),
-            beside: SideEffects::default(),
+            effects: SideEffects::default(),
             access,
             secret: Secret::Keep,
             members: None,
@@ -338,7 +338,7 @@ impl Prepared {
     pub(crate) fn room_bytes(&self) -> usize {
         const KEYS_AND_RECORDS: usize = 512;
         self.fields.as_ref().map_or(0, |fields| fields.as_bytes().len())
-            + self.id.len() * (4 + 3 * self.beside.folders.len())
+            + self.id.len() * (4 + 3 * self.effects.folders.len())
             + KEYS_AND_RECORDS
     }
 
@@ -364,7 +364,7 @@ impl PreparedAttachment {
         Ok(Self::New { name, content_type, revpos, content })
     }
 
-    fn beside(attachment: NewAttachment) -> Result<Self> {
+    fn given(attachment: NewAttachment) -> Result<Self> {
         let content_type = Some(attachment.content_type).filter(|content_type| !content_type.is_empty());
         let content_type = content_type.unwrap_or_else(|| OCTET_STREAM.to_owned());
         Self::new(attachment.name, content_type, None, attachment.content)
@@ -474,14 +474,14 @@ pub fn new_id(now_ms: u64) -> String {
     format!("{:012x}{:04x}{low:08x}{:08x}", now_ms & 0xffff_ffff_ffff, random >> 48, random & 0xffff_ffff)
 }
 
-/// `beside` are the contents that came with the JSON, and those that were taken out of it.
+/// `given` are the contents that came with the JSON, and those that were taken out of it.
 fn prepare_attachments(
     entries: Vec<AttachmentEntry>,
-    (mut beside, mut taken_out): (Vec<NewAttachment>, Vec<(String, Content)>),
+    (mut given, mut taken_out): (Vec<NewAttachment>, Vec<(String, Content)>),
     contents: &Contents,
     options: &DatabaseOptions,
 ) -> Result<Vec<PreparedAttachment>> {
-    let mut prepared = Vec::with_capacity(entries.len() + beside.len());
+    let mut prepared = Vec::with_capacity(entries.len() + given.len());
     for entry in entries {
         prepared.push(match entry.body {
             AttachmentBody::Stub => {
@@ -492,9 +492,9 @@ fn prepare_attachments(
                 PreparedAttachment::new(entry.name, entry.content_type, entry.revpos, content)?
             }
             AttachmentBody::Follows => {
-                let place = beside.iter().position(|attachment| attachment.name == entry.name);
+                let place = given.iter().position(|attachment| attachment.name == entry.name);
                 let content = match place {
-                    Some(place) => Some(beside.swap_remove(place).content),
+                    Some(place) => Some(given.swap_remove(place).content),
                     None => {
                         let place = taken_out.iter().rposition(|(name, _)| *name == entry.name);
                         place.map(|place| taken_out.swap_remove(place).1)
@@ -510,8 +510,8 @@ fn prepare_attachments(
             }
         });
     }
-    for attachment in beside {
-        prepared.push(PreparedAttachment::beside(attachment)?);
+    for attachment in given {
+        prepared.push(PreparedAttachment::given(attachment)?);
     }
     Ok(prepared)
 }

@@ -28,7 +28,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::unread::counts_at;
 use crate::update::{Update, check_number};
-use crate::writer::Foreseen;
+use crate::writer::PrefetchedHeads;
 use record::{FolderRecord, FolderState, ReadCounts};
 
 /// A database has at most this many folders.
@@ -165,12 +165,12 @@ impl Database {
     /// # Errors
     /// `illegal_folder_name`, `compilation_error`, and what the store reports.
     pub fn define_folder(self: &Arc<Self>, name: &str, columns: Option<&Value>) -> Result<bool> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.define_folder(name, columns),
         };
-        let foreseen = Foreseen::read(self, std::iter::empty())?;
-        self.one(self.transact(foreseen, 0, |transaction| vec![transaction.define_folder(name, columns)])?)
+        let prefetched = PrefetchedHeads::read(self, std::iter::empty())?;
+        self.one(self.transact(prefetched, 0, |transaction| vec![transaction.define_folder(name, columns)])?)
     }
 
     /// Gives a folder another name, and those within it names that begin with it. Documents, uids and
@@ -179,12 +179,12 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::NotFound`], [`DatabaseError::Exists`], `illegal_folder_name`, and what the store reports.
     pub fn rename_folder(self: &Arc<Self>, from: &str, to: &str) -> Result<()> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.rename_folder(from, to),
         };
-        let foreseen = Foreseen::read(self, std::iter::empty())?;
-        self.one(self.transact(foreseen, 0, |transaction| vec![transaction.rename_folder(from, to)])?)
+        let prefetched = PrefetchedHeads::read(self, std::iter::empty())?;
+        self.one(self.transact(prefetched, 0, |transaction| vec![transaction.rename_folder(from, to)])?)
     }
 
     /// Drops a folder; the documents stay. What it held is removed by `Databases::purge_dropped` of the catalogue.
@@ -192,12 +192,12 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn drop_folder(self: &Arc<Self>, name: &str) -> Result<()> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.drop_folder(name),
         };
-        let foreseen = Foreseen::read(self, std::iter::empty())?;
-        self.one(self.transact(foreseen, 0, |transaction| vec![transaction.drop_folder(name)])?)
+        let prefetched = PrefetchedHeads::read(self, std::iter::empty())?;
+        self.one(self.transact(prefetched, 0, |transaction| vec![transaction.drop_folder(name)])?)
     }
 
     /// Waits for an update with one result.
@@ -219,16 +219,16 @@ impl Database {
         access: &Access,
     ) -> Result<Update<Placed>> {
         const RECORDS_BYTES: usize = 256;
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.change_folders(changes, access),
         };
         self.check_there()?;
         check_number(changes.len())?;
-        let foreseen = Foreseen::read(self, changes.iter().map(|(id, _)| id.as_str()))?;
+        let prefetched = PrefetchedHeads::read(self, changes.iter().map(|(id, _)| id.as_str()))?;
         let room_bytes = changes.iter().map(|(id, _)| 4 * id.len() + RECORDS_BYTES).sum();
         let snapshot = self.store().snapshot();
-        self.transact(foreseen, room_bytes, |transaction| {
+        self.transact(prefetched, room_bytes, |transaction| {
             transaction.each(changes, |transaction, (id, change)| {
                 let id = access.readable_id(self, &snapshot, id)?.ok_or_else(DatabaseError::missing)?;
                 transaction.place(id.into_string(), &change)

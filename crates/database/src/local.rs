@@ -201,7 +201,7 @@ impl Database {
     /// # Errors
     /// What the store reports; then none of them is stored.
     pub fn write_locals(self: &Arc<Self>, edits: Vec<LocalEdit>) -> Result<Vec<Result<Updated>>> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.write_locals(edits),
         };

@@ -73,7 +73,7 @@ impl Database {
     /// # Errors
     /// What the store reports; nothing was changed then.
     pub fn set_properties(self: &Arc<Self>, properties: Properties) -> Result<()> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.set_properties(properties),
         };

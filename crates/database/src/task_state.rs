@@ -26,7 +26,7 @@ impl Database {
     /// # Errors
     /// The database is gone, and what the store reports.
     pub fn set_task_state(self: &Arc<Self>, task: &str, state: &[u8]) -> Result<()> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.set_task_state(task, state),
         };

@@ -20,7 +20,7 @@ use crate::folder::record::{MarkChange, ReadCounts};
 use crate::folder::{record_at, state_at};
 use crate::keys;
 use crate::update::{Update, check_number};
-use crate::writer::Foreseen;
+use crate::writer::PrefetchedHeads;
 
 /// What this many persons have read of one document is kept.
 pub const MAX_READERS: u64 = 10_000;
@@ -98,18 +98,18 @@ impl Database {
         access: &Access,
     ) -> Result<Update<Marked>> {
         const RECORDS_BYTES: usize = 128;
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.mark_each(person, marks, access),
         };
         self.check_there()?;
         check_person(person)?;
         check_number(marks.len())?;
-        let foreseen = Foreseen::read(self, marks.iter().map(|(id, _)| id.as_str()))?;
+        let prefetched = PrefetchedHeads::read(self, marks.iter().map(|(id, _)| id.as_str()))?;
         let record_bytes = |id: &String| 2 * (id.len() + person.len()) + RECORDS_BYTES;
         let room_bytes = marks.iter().map(|(id, _)| record_bytes(id)).sum();
         let snapshot = self.store().snapshot();
-        self.transact(foreseen, room_bytes, |transaction| {
+        self.transact(prefetched, room_bytes, |transaction| {
             transaction.each(marks, |transaction, (id, read)| {
                 let id = access.readable_id(self, &snapshot, id)?.ok_or_else(DatabaseError::missing)?;
                 transaction.mark(person, id.into_string(), read)

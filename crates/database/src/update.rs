@@ -19,7 +19,7 @@ pub(crate) mod together;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use scrinium_assertion::never;
+use scrinium_assertion::{always, never};
 use scrinium_contents::{Content, Pin};
 use scrinium_document::is_local;
 use scrinium_store::{Batch, Commit, Family};
@@ -34,7 +34,7 @@ use crate::header::Header;
 use crate::keys;
 use crate::local::LocalEdit;
 use crate::validation::{PAUSE, TRIES};
-use crate::writer::{Foreseen, Pending, Writer};
+use crate::writer::{Pending, PrefetchedHeads, Writer};
 use access::LeafRights;
 use document::Rewritten;
 use records::Records;
@@ -91,7 +91,7 @@ impl<T> Update<T> {
 pub(crate) struct Transaction<'a> {
     pub(crate) database: &'a Arc<Database>,
     writer: &'a Writer,
-    foreseen: Foreseen,
+    prefetched: PrefetchedHeads,
     mode: EditMode,
     now_ms: u64,
     header: Header,
@@ -166,7 +166,7 @@ impl Database {
         access: &Access,
         all_or_none: bool,
     ) -> Result<Update> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.update_parsed(edits, mode, access, all_or_none),
         };
@@ -234,13 +234,13 @@ impl Database {
         mode: EditMode,
     ) -> Result<Update> {
         let ids = prepared.iter().flatten().map(|edit| edit.id.as_str());
-        let foreseen = Foreseen::read(self, ids)?;
+        let prefetched = PrefetchedHeads::read(self, ids)?;
         let room_bytes = prepared.iter().flatten().map(Prepared::room_bytes).sum();
         let only_removes = prepared.iter().flatten().all(Prepared::is_removal);
-        self.transact(foreseen, room_bytes, |transaction| {
+        self.transact(prefetched, room_bytes, |transaction| {
             transaction.mode = mode;
             if only_removes {
-                transaction.batch.gives_space_back();
+                transaction.batch.frees_space();
             }
             transaction.each(prepared, |transaction, edit| edit.and_then(|edit| transaction.apply(edit)))
         })
@@ -249,12 +249,12 @@ impl Database {
     /// Lets `work` compose a batch under the database's lock, of about `room_bytes`, and puts it into the log.
     pub(crate) fn transact<T>(
         self: &Arc<Self>,
-        foreseen: Foreseen,
+        prefetched: PrefetchedHeads,
         room_bytes: usize,
         work: impl FnOnce(&mut Transaction<'_>) -> Vec<Result<T>>,
     ) -> Result<Update<T>> {
-        let mut writer = self.lock_writer(foreseen.others())?;
-        let mut transaction = Transaction::new(self, &writer, foreseen, room_bytes);
+        let mut writer = self.lock_writer(prefetched.others())?;
+        let mut transaction = Transaction::new(self, &writer, prefetched, room_bytes);
         let results = work(&mut transaction);
         let Some(written) = transaction.finish()? else { return Ok(Update::new(results, None)) };
         let Written { header, batch, changed, design_changed, contents, pins, records } = written;
@@ -281,11 +281,16 @@ impl Database {
 }
 
 impl<'a> Transaction<'a> {
-    fn new(database: &'a Arc<Database>, writer: &'a Writer, foreseen: Foreseen, room_bytes: usize) -> Self {
+    fn new(
+        database: &'a Arc<Database>,
+        writer: &'a Writer,
+        prefetched: PrefetchedHeads,
+        room_bytes: usize,
+    ) -> Self {
         Self {
             database,
             writer,
-            foreseen,
+            prefetched,
             mode: EditMode::Interactive,
             now_ms: database.now_ms(),
             header: writer.header.clone(),
@@ -315,7 +320,7 @@ impl<'a> Transaction<'a> {
             let kept_bytes = self.batch.len_bytes();
             let result = work(self, one);
             if result.is_err() {
-                self.batch.take_back_to(kept_bytes);
+                self.batch.truncate(kept_bytes);
             }
             result
         });

@@ -137,7 +137,7 @@ pub(crate) const fn kept_for(ahead: usize) -> usize {
 }
 
 /// The heads of the documents that an update changes, as read before its lock.
-pub struct Foreseen {
+pub struct PrefetchedHeads {
     database: Arc<Database>,
     /// The last change visible before the heads were read.
     seen: u64,
@@ -145,17 +145,17 @@ pub struct Foreseen {
     heads: HashMap<String, Option<Head>>,
 }
 
-impl Foreseen {
+impl PrefetchedHeads {
     pub fn read<'a>(database: &Arc<Database>, ids: impl Iterator<Item = &'a str>) -> Result<Self> {
         database.ahead.fetch_add(1, Ordering::AcqRel);
         let seen = database.visible_change_number();
-        let mut foreseen = Self { database: Arc::clone(database), seen, heads: HashMap::new() };
+        let mut prefetched = Self { database: Arc::clone(database), seen, heads: HashMap::new() };
         for id in ids {
-            if !foreseen.heads.contains_key(id) {
-                foreseen.heads.insert(id.to_owned(), stored_head(database, id)?);
+            if !prefetched.heads.contains_key(id) {
+                prefetched.heads.insert(id.to_owned(), stored_head(database, id)?);
             }
         }
-        Ok(foreseen)
+        Ok(prefetched)
     }
 
     /// Other updates of the database on their way.
@@ -172,7 +172,7 @@ impl Foreseen {
     }
 }
 
-impl Drop for Foreseen {
+impl Drop for PrefetchedHeads {
     fn drop(&mut self) {
         self.database.ahead.fetch_sub(1, Ordering::AcqRel);
     }

@@ -63,7 +63,7 @@ pub(crate) async fn store(context: &Context, body: &mut RequestBody) -> Result<R
     drop(admission);
     let results: Vec<Value> = order
         .iter()
-        .filter_map(|Place { database, part, edit }| {
+        .filter_map(|EditPlace { database, part, edit }| {
             let updated = stored.get(*part)?.get(*edit)?;
             Some(value!({"db": database, "id": updated.id, "rev": updated.revision}))
         })
@@ -191,7 +191,7 @@ fn folders(raw: &str) -> Result<Vec<FolderChange>> {
 }
 
 /// Where an edit of the request stands in the transaction.
-struct Place {
+struct EditPlace {
     /// As the request named it.
     database: String,
     part: usize,
@@ -199,7 +199,7 @@ struct Place {
 }
 
 struct Submitted {
-    order: Vec<Place>,
+    order: Vec<EditPlace>,
     update: TransactionUpdate,
 }
 
@@ -233,7 +233,7 @@ impl Submitting {
                 let reason = "A password is set by a request of its own (PUT).";
                 return Err(told(HttpError::bad_request(reason)));
             }
-            order.push(Place { database, part: number, edit: part.edits.len() });
+            order.push(EditPlace { database, part: number, edit: part.edits.len() });
             part.edits.push(Edit { editor: self.identity.shared_name(), ..edit });
         }
         let names: Vec<String> = parts.parts.iter().map(|part| part.name.clone()).collect();
@@ -245,7 +245,7 @@ impl Submitting {
             Err(TransactionRefusal::Whole(error)) => Err(error.into()),
             Err(TransactionRefusal::Edit { database, place, error }) => {
                 let part = part_of(&database);
-                let is_it = |edit: &Place| Some(edit.part) == part && edit.edit == place;
+                let is_it = |edit: &EditPlace| Some(edit.part) == part && edit.edit == place;
                 Err(at("edit", order.iter().position(is_it).unwrap_or(place), error.into()))
             }
             Err(TransactionRefusal::Condition { database, place, id }) => {

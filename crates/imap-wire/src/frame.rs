@@ -63,7 +63,7 @@ pub enum Decision {
 
 /// What a reader has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum FrameStep<'a> {
     /// All bytes were taken, and more must come.
     More,
     /// A literal comes: [`FrameReader::decide`] is next.
@@ -161,7 +161,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// [`FrameError`]
-    pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Step<'a>), FrameError> {
+    pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, FrameStep<'a>), FrameError> {
         let mut at = 0;
         loop {
             let rest = bytes.get(at..).unwrap_or_default();
@@ -170,7 +170,7 @@ impl FrameReader {
                 FrameState::Line => {
                     let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
                         self.append(rest)?;
-                        return Ok((bytes.len(), Step::More));
+                        return Ok((bytes.len(), FrameStep::More));
                     };
                     at += end + 1;
                     self.append(rest.get(..end).unwrap_or_default())?;
@@ -183,7 +183,7 @@ impl FrameReader {
                 | FrameState::Drop { missing: 0 } => {
                     self.state = FrameState::Line;
                 }
-                _ if rest.is_empty() => return Ok((at, Step::More)),
+                _ if rest.is_empty() => return Ok((at, FrameStep::More)),
                 FrameState::Keep { missing, binary } => {
                     let taken = first(rest, missing);
                     at += taken.len();
@@ -196,7 +196,7 @@ impl FrameReader {
                     let taken = first(rest, missing);
                     at += taken.len();
                     self.state = FrameState::Stream { missing: missing - taken.len() as u64 };
-                    return Ok((at, Step::Data(taken)));
+                    return Ok((at, FrameStep::Data(taken)));
                 }
                 FrameState::Drop { missing } => {
                     let taken = first(rest, missing);
@@ -250,7 +250,7 @@ impl FrameReader {
     }
 
     /// A line is whole, but for its LF.
-    fn line_ended(&mut self) -> Result<Option<Step<'static>>, FrameError> {
+    fn line_ended(&mut self) -> Result<Option<FrameStep<'static>>, FrameError> {
         let mut line = std::mem::take(&mut self.line);
         if line.last() == Some(&b'\r') {
             line.pop();
@@ -265,7 +265,7 @@ impl FrameReader {
                 self.parts.push(Part::Text(line));
             }
             let parts = self.start_again();
-            return Ok(Some(if refused { Step::Refused(parts) } else { Step::Frame(parts) }));
+            return Ok(Some(if refused { FrameStep::Refused(parts) } else { FrameStep::Frame(parts) }));
         };
         self.literals = self.literals.saturating_add(1);
         if self.literals > self.limits.literals {
@@ -274,7 +274,7 @@ impl FrameReader {
         if self.refused {
             if literal.waits {
                 let parts = self.start_again();
-                return Ok(Some(Step::Refused(parts)));
+                return Ok(Some(FrameStep::Refused(parts)));
             }
             self.state = FrameState::Drop { missing: literal.bytes };
             return Ok(None);
@@ -282,7 +282,7 @@ impl FrameReader {
         line.truncate(text_bytes);
         self.parts.push(Part::Text(line));
         self.state = FrameState::Undecided(literal);
-        Ok(Some(Step::Announced(literal)))
+        Ok(Some(FrameStep::Announced(literal)))
     }
 
     fn start_again(&mut self) -> Vec<Part> {

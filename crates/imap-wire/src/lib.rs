@@ -40,7 +40,9 @@ pub use date::{Date, DateError, DateTime};
 pub use fetch::{FetchAttribute, FetchModifiers, Partial, Section, SectionText};
 pub use fetched::FetchItem;
 pub use flag::Flag;
-pub use frame::{Decision, FrameError, FrameLimits, FrameReader, Literal, Part, Speaker, Step, announced};
+pub use frame::{
+    Decision, FrameError, FrameLimits, FrameReader, FrameStep, Literal, Part, Speaker, announced,
+};
 pub use list::{ListCommand, ListReturn, ListedMailbox, StatusItem};
 pub use mailbox::{MailboxName, NameEncoding, NameError, decode_utf7, encode_utf7};
 pub use response::{Namespace, Response, SearchResult, Status, Thread};

@@ -5,7 +5,7 @@ use scrinium_imap_wire::{FetchModifiers, SequenceSet, SetNumber, StatusItem, Tag
 use crate::announce::AnnounceTask;
 use crate::notify::Watch;
 use crate::request::{Answer, EventQuestion, MailboxEvent, Request};
-use crate::session::{ServerSession, State};
+use crate::session::{ServerSession, SessionState};
 use crate::task::{Ending, Flow, Task};
 
 /// Events of one answer.
@@ -21,7 +21,7 @@ impl ServerSession {
         let Some(tag) = self.tag.take() else { return Flow::Rest };
         self.kept_ms = self.now_ms;
         self.say_go_on("idling");
-        self.state = State::Idle(tag);
+        self.state = SessionState::Idle(tag);
         // The client hears first what has happened up to now.
         self.wake(self.now_ms);
         Flow::Rest

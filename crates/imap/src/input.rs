@@ -1,14 +1,14 @@
 //! Frames and lines of the client, and what happens with literals.
 
 use scrinium_imap_wire::{
-    CommandFault, Decision, FrameError, Literal, Part, ResponseCode, Status, Step as FrameStep, Tag,
-    TaggedCommand, ValueLimits, parse_values,
+    CommandFault, Decision, FrameError, FrameStep, Literal, Part, ResponseCode, Status, Tag, TaggedCommand,
+    ValueLimits, parse_values,
 };
 
 use scrinium_line_wire::Line;
 
 use crate::capability::Capability;
-use crate::session::{ServerSession, State, Step};
+use crate::session::{ServerSession, SessionState, StepEnd};
 use crate::task::{Ending, Flow};
 
 /// What a client may send unasked under LITERAL- (RFC 7888, section 5).
@@ -16,9 +16,9 @@ const UNASKED_MAX_BYTES: u64 = 4096;
 
 impl ServerSession {
     /// Looks at input as a part of a command.
-    pub(crate) fn step_frame(&mut self) -> Step {
+    pub(crate) fn step_frame(&mut self) -> StepEnd {
         if self.rest().is_empty() && !self.refill() {
-            return Step::Starved;
+            return StepEnd::Starved;
         }
         let input = std::mem::take(&mut self.input);
         let rest = input.get(self.used..).unwrap_or_default();
@@ -29,32 +29,32 @@ impl ServerSession {
             Ok((taken, step)) => {
                 let flow = match step {
                     FrameStep::More => None,
-                    FrameStep::Announced(literal) => Some(Found::Literal(literal)),
-                    FrameStep::Data(bytes) => Some(Found::Data(bytes.to_vec())),
-                    FrameStep::Frame(parts) => Some(Found::Frame(parts)),
-                    FrameStep::Refused(parts) => Some(Found::Refused(parts)),
+                    FrameStep::Announced(literal) => Some(FoundInput::Literal(literal)),
+                    FrameStep::Data(bytes) => Some(FoundInput::Data(bytes.to_vec())),
+                    FrameStep::Frame(parts) => Some(FoundInput::Frame(parts)),
+                    FrameStep::Refused(parts) => Some(FoundInput::Refused(parts)),
                 };
                 (flow, taken)
             }
-            Err(error) => (Some(Found::Error(error)), 0),
+            Err(error) => (Some(FoundInput::Error(error)), 0),
         };
         self.input = input;
         self.used = used_before.saturating_add(taken).min(self.input.len());
         let Some(found) = flow else {
-            return if self.rest().is_empty() { Step::Starved } else { Step::Done };
+            return if self.rest().is_empty() { StepEnd::Starved } else { StepEnd::Done };
         };
         let flow = self.found(found);
         self.follow_input(flow);
-        Step::Done
+        StepEnd::Done
     }
 
-    fn found(&mut self, found: Found) -> Flow {
+    fn found(&mut self, found: FoundInput) -> Flow {
         match found {
-            Found::Literal(literal) => self.literal(literal),
-            Found::Data(bytes) => self.append_data(bytes),
-            Found::Frame(parts) => self.frame(&parts),
-            Found::Refused(parts) => self.refused_frame(&parts),
-            Found::Error(error) => {
+            FoundInput::Literal(literal) => self.literal(literal),
+            FoundInput::Data(bytes) => self.append_data(bytes),
+            FoundInput::Frame(parts) => self.frame(&parts),
+            FoundInput::Refused(parts) => self.refused_frame(&parts),
+            FoundInput::Error(error) => {
                 let text = match error {
                     FrameError::Undecided => "Something went wrong here",
                     FrameError::BareLineFeed => "Lines end with CR LF",
@@ -208,30 +208,30 @@ impl ServerSession {
     }
 
     /// Looks at input as a line: of SASL, or DONE.
-    pub(crate) fn step_line(&mut self) -> Step {
+    pub(crate) fn step_line(&mut self) -> StepEnd {
         if self.rest().is_empty() && !self.refill() {
-            return Step::Starved;
+            return StepEnd::Starved;
         }
         let rest = self.input.get(self.used..).unwrap_or_default();
         match self.scanner.find(rest) {
-            Ok(None) => Step::Starved,
+            Ok(None) => StepEnd::Starved,
             Ok(Some(Line { text, consumed })) => {
                 let line = text.to_vec();
                 self.used = self.used.saturating_add(consumed).min(self.input.len());
-                let flow = match std::mem::replace(&mut self.state, State::Commands) {
-                    State::Login(login) => self.login_line(*login, &line),
-                    State::Idle(tag) => self.idle_line(tag, &line),
+                let flow = match std::mem::replace(&mut self.state, SessionState::Commands) {
+                    SessionState::Login(login) => self.login_line(*login, &line),
+                    SessionState::Idle(tag) => self.idle_line(tag, &line),
                     state => {
                         self.state = state;
                         Flow::Rest
                     }
                 };
                 self.follow_input(flow);
-                Step::Done
+                StepEnd::Done
             }
             Err(_) => {
                 self.bye(None, "The line is too long");
-                Step::Done
+                StepEnd::Done
             }
         }
     }
@@ -246,7 +246,7 @@ impl ServerSession {
     }
 }
 
-enum Found {
+enum FoundInput {
     Literal(Literal),
     Data(Vec<u8>),
     Frame(Vec<Part>),

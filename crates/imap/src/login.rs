@@ -7,7 +7,7 @@ use scrinium_imap_wire::{ClientLine, InitialResponse, Mechanism, Status, client_
 
 use crate::capability::CapabilitySet;
 use crate::request::{Answer, LoginVerdict, Refusal, Request};
-use crate::session::{ServerSession, State, word};
+use crate::session::{ServerSession, SessionState, word};
 use crate::task::{Ending, EndingCode, Flow, Task};
 
 /// An exchange of SASL.
@@ -28,7 +28,7 @@ impl ServerSession {
     pub(crate) fn greeted(&mut self, answer: Answer) -> Flow {
         match answer {
             Answer::Accepted => {
-                self.state = State::Commands;
+                self.state = SessionState::Commands;
                 let text = format!("{} is ready", self.options.host);
                 let code = scrinium_imap_wire::ResponseCode::Capability(self.capability_words());
                 self.say_status(Status::Ok, Some(code), &text);
@@ -104,7 +104,7 @@ impl ServerSession {
         match step {
             Ok(Step::Challenge(challenge)) => {
                 self.challenge(&challenge);
-                self.state = State::Login(Box::new(login));
+                self.state = SessionState::Login(Box::new(login));
                 Flow::Rest
             }
             Ok(Step::Account(name)) => Flow::Ask(Request::Account(name), Task::Account(Box::new(login))),
@@ -158,7 +158,7 @@ impl ServerSession {
                     ExchangeEnding::Success(Some(data)) => {
                         self.challenge(&data);
                         login.stage = LoginStage::Last(person, hidden);
-                        self.state = State::Login(login);
+                        self.state = SessionState::Login(login);
                         Flow::Rest
                     }
                     _ => self.admit(person, hidden),
@@ -175,7 +175,7 @@ impl ServerSession {
             ExchangeEnding::Failure(Some(data)) => {
                 self.challenge(&data);
                 login.stage = LoginStage::Failing(failed);
-                self.state = State::Login(login);
+                self.state = SessionState::Login(login);
                 Flow::Rest
             }
             _ => self.failed(failed),

@@ -40,14 +40,14 @@ pub(crate) struct SearchTask {
     question: SearchQuestion,
     /// Orders in which one result each is looked for: MIN and MAX by themselves.
     ends: VecDeque<SearchOrder>,
-    result: Found,
+    result: SearchResult,
     /// A line has begun that results go into.
     line: Line,
     is_whole: bool,
 }
 
 #[derive(Default)]
-struct Found {
+struct SearchResult {
     /// What was found and not written.
     numbers: NumberSet,
     uids: NumberSet,
@@ -143,7 +143,7 @@ impl ServerSession {
             tells_mod_seq,
             question,
             ends: VecDeque::new(),
-            result: Found::default(),
+            result: SearchResult::default(),
             line: Line::Closed,
             is_whole: false,
         };

@@ -27,7 +27,7 @@ const IDLE_BUFFER_BYTES: usize = 512;
 /// A line of SASL: tokens are what is long.
 const LOGIN_LINE_BYTES: usize = 24 * 1024;
 
-pub(crate) enum State {
+pub(crate) enum SessionState {
     /// Nobody was greeted.
     Opening,
     Commands,
@@ -74,7 +74,7 @@ pub struct ServerSession {
     pub(crate) inflater: Option<Inflater>,
     pub(crate) frames: FrameReader,
     pub(crate) scanner: LineScanner,
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     /// The command that runs.
     pub(crate) tag: Option<Tag>,
     task: Option<Task>,
@@ -106,7 +106,7 @@ impl fmt::Debug for ServerSession {
 }
 
 /// How a step ends.
-pub(crate) enum Step {
+pub(crate) enum StepEnd {
     /// Something was done.
     Done,
     /// More input is needed.
@@ -130,7 +130,7 @@ impl ServerSession {
             inflater: None,
             frames: FrameReader::new(frame_limits(options.limits.login_command_bytes), Speaker::Client),
             scanner: LineScanner::new(LOGIN_LINE_BYTES, LineEnds::Strict),
-            state: State::Opening,
+            state: SessionState::Opening,
             tag: None,
             task: None,
             pending: None,
@@ -216,7 +216,7 @@ impl ServerSession {
             if let Some(task) = self.task.take() {
                 let flow = self.advance(task);
                 self.follow(flow);
-            } else if let Step::Starved = self.step() {
+            } else if let StepEnd::Starved = self.step() {
                 self.shrink();
                 return None;
             }
@@ -250,7 +250,7 @@ impl ServerSession {
     /// Whether the connection is to be closed once the output is sent and [`Self::next`] gives nothing more.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, SessionState::Closed)
     }
 
     /// The folder whose changes are to be told at once: by [`Self::wake`]. Any folder's, where NOTIFY watches others.
@@ -258,9 +258,9 @@ impl ServerSession {
     pub fn watches(&self) -> Watching {
         let folder = || self.selected.as_ref().map(|selected| selected.folder);
         match (&self.state, &self.watch) {
-            (State::Closed, _) => Watching::Nothing,
+            (SessionState::Closed, _) => Watching::Nothing,
             (_, Some(watch)) if watch.has_others() => Watching::All,
-            (State::Idle(_), _) => folder().map_or(Watching::Nothing, Watching::Folder),
+            (SessionState::Idle(_), _) => folder().map_or(Watching::Nothing, Watching::Folder),
             (_, Some(_)) => folder().map_or(Watching::Nothing, Watching::Folder),
             _ => Watching::Nothing,
         }
@@ -286,7 +286,7 @@ impl ServerSession {
         let deadline = match (&self.pending, &self.state) {
             (Some(Task::StartTls), _) => self.asked_ms.saturating_add(times.tls_ms),
             (Some(_), _) => return self.asked_ms.saturating_add(times.answer_ms),
-            (None, State::Idle(_)) => {
+            (None, SessionState::Idle(_)) => {
                 self.idle_deadline_ms().min(self.kept_ms.saturating_add(times.keep_alive_ms))
             }
             (None, _) if !self.frames.is_idle() => self.heard_ms.saturating_add(times.pause_ms),
@@ -305,7 +305,7 @@ impl ServerSession {
         if now_ms < self.deadline_ms() {
             return;
         }
-        let is_idle = matches!(self.state, State::Idle(_)) && self.pending.is_none();
+        let is_idle = matches!(self.state, SessionState::Idle(_)) && self.pending.is_none();
         if is_idle && now_ms < self.idle_deadline_ms() {
             self.kept_ms = now_ms;
             return self.say(&Response::status(Status::Ok, None, "Still here"));
@@ -435,7 +435,7 @@ impl ServerSession {
         self.asked = None;
         self.task = None;
         self.selected = None;
-        self.state = State::Closed;
+        self.state = SessionState::Closed;
         self.drop_input();
     }
 
@@ -508,19 +508,19 @@ impl ServerSession {
         }
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> StepEnd {
         self.close_after_errors();
         match &self.state {
-            State::Opening => {
+            SessionState::Opening => {
                 self.pending = Some(Task::Greet);
                 self.asked = Some(Request::Greet(self.peer.clone()));
-                Step::Done
+                StepEnd::Done
             }
-            State::Commands if self.may_tell_events() => self.tell_events(),
-            State::Idle(_) if self.woken => self.tell_events(),
-            State::Commands => self.step_frame(),
-            State::Login(_) | State::Idle(_) => self.step_line(),
-            State::Closed => Step::Starved,
+            SessionState::Commands if self.may_tell_events() => self.tell_events(),
+            SessionState::Idle(_) if self.woken => self.tell_events(),
+            SessionState::Commands => self.step_frame(),
+            SessionState::Login(_) | SessionState::Idle(_) => self.step_line(),
+            SessionState::Closed => StepEnd::Starved,
         }
     }
 
@@ -529,13 +529,13 @@ impl ServerSession {
         self.woken && self.watch.is_some() && self.frames.is_idle() && self.rest().is_empty()
     }
 
-    fn tell_events(&mut self) -> Step {
+    fn tell_events(&mut self) -> StepEnd {
         self.woken = false;
-        let is_idle = matches!(self.state, State::Idle(_));
+        let is_idle = matches!(self.state, SessionState::Idle(_));
         if let Some(task) = self.event_task(is_idle) {
             self.task = Some(task);
         }
-        Step::Done
+        StepEnd::Done
     }
 }
 

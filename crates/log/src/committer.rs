@@ -170,7 +170,7 @@ impl Committer {
     /// # Errors
     /// [`LogError::TooLarge`]; [`LogError::Failed`] after a failure; [`LogError::Stopped`].
     pub fn submit(&self, record: Bytes) -> Result<Commit, LogError> {
-        self.hand_over(record, Line::Logged, None)
+        self.enqueue(record, Line::Logged, None)
     }
 
     /// As [`Committer::submit`], unless a record was refused since [`Committer::failures`] answered with `epoch`: one
@@ -179,7 +179,7 @@ impl Committer {
     /// # Errors
     /// As [`Committer::submit`], and why the last record was refused.
     pub fn submit_after(&self, epoch: FailureEpoch, record: Bytes) -> Result<Commit, LogError> {
-        self.hand_over(record, Line::Logged, Some(epoch))
+        self.enqueue(record, Line::Logged, Some(epoch))
     }
 
     /// As [`Committer::submit_after`] (or [`Committer::submit`], without an `epoch`) for a record that stays out of
@@ -194,7 +194,7 @@ impl Committer {
     /// As [`Committer::submit_after`].
     pub fn submit_unlogged(&self, epoch: Option<FailureEpoch>, record: Bytes) -> Result<Commit, LogError> {
         let line = if self.agrees { Line::Logged } else { Line::Unlogged };
-        self.hand_over(record, line, epoch)
+        self.enqueue(record, line, epoch)
     }
 
     /// Writes records that were agreed on elsewhere, syncs and applies them as one group. The caller's thread does the work, once
@@ -217,7 +217,7 @@ impl Committer {
         FailureEpoch(self.shared.failures.load(Ordering::Acquire))
     }
 
-    fn hand_over(&self, record: Bytes, line: Line, epoch: Option<FailureEpoch>) -> Result<Commit, LogError> {
+    fn enqueue(&self, record: Bytes, line: Line, epoch: Option<FailureEpoch>) -> Result<Commit, LogError> {
         self.check_size(&record)?;
         let waiting = record.len() + WAITING_OVERHEAD;
         let mut queue = self.shared.queue.lock();

@@ -63,7 +63,7 @@ impl Frame {
 
 /// What a reader has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum FrameStep {
     /// All bytes were taken, and more must come.
     More,
     /// A frame is whole.
@@ -150,7 +150,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// [`FrameError`]
-    pub fn read(&mut self, bytes: &[u8]) -> Result<(usize, Step), FrameError> {
+    pub fn read(&mut self, bytes: &[u8]) -> Result<(usize, FrameStep), FrameError> {
         let mut at = 0;
         loop {
             let rest = bytes.get(at..).unwrap_or_default();
@@ -158,13 +158,13 @@ impl FrameReader {
                 FrameState::Keep { missing: 0 } | FrameState::Drop { missing: 0 } => {
                     self.state = FrameState::Line;
                 }
-                _ if rest.is_empty() => return Ok((at, Step::More)),
+                _ if rest.is_empty() => return Ok((at, FrameStep::More)),
                 FrameState::Line => {
                     let end = rest.iter().position(|byte| *byte == b'\n');
                     let (text, _) = rest.split_at(end.unwrap_or(rest.len()));
                     self.append(text)?;
                     if end.is_none() {
-                        return Ok((bytes.len(), Step::More));
+                        return Ok((bytes.len(), FrameStep::More));
                     }
                     at += text.len() + 1;
                     if let Some(step) = self.line_ended()? {
@@ -198,7 +198,7 @@ impl FrameReader {
     }
 
     /// A line is whole, but for its LF.
-    fn line_ended(&mut self) -> Result<Option<Step>, FrameError> {
+    fn line_ended(&mut self) -> Result<Option<FrameStep>, FrameError> {
         let mut line = std::mem::take(&mut self.line);
         if line.pop() != Some(b'\r') {
             return Err(FrameError::BareLineFeed);
@@ -214,7 +214,7 @@ impl FrameReader {
             self.literal_bytes = 0;
             self.literals = 0;
             let frame = std::mem::take(&mut self.frame);
-            return Ok(Some(if is_refused { Step::TooLong(frame) } else { Step::Frame(frame) }));
+            return Ok(Some(if is_refused { FrameStep::TooLong(frame) } else { FrameStep::Frame(frame) }));
         };
         self.literals += 1;
         if self.literals > self.limits.literals {

@@ -18,7 +18,7 @@ mod token;
 
 pub use capability::Capability;
 pub use command::{Command, CommandError, ScriptName};
-pub use frame::{Frame, FrameError, FrameLimits, FrameReader, Speaker, Step};
+pub use frame::{Frame, FrameError, FrameLimits, FrameReader, FrameStep, Speaker};
 pub use scrinium_line_wire::{ClientLine, InitialResponse, Mechanism, SaslError, server_challenge};
 pub use status::{ListedScript, ResponseCode, ServerLine, Status, StatusKind, TokenFault};
 pub use token::{Token, write_sasl_challenge, write_sasl_line, write_text};

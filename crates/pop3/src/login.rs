@@ -4,7 +4,7 @@ use scrinium_credentials::sasl::{Ending, ExchangeError, PlainMessage, SaslMechan
 use scrinium_pop3_wire::{ClientLine, InitialResponse, Mechanism, Response, ResponseCode, client_line};
 
 use crate::request::{Answer, LoginVerdict, Refusal, Request};
-use crate::session::{OpenMaildrop, Pending, ServerSession, State};
+use crate::session::{OpenMaildrop, Pending, ServerSession, SessionState};
 
 /// An exchange of SASL, or a name and a password.
 pub(crate) struct Login {
@@ -24,7 +24,7 @@ impl ServerSession {
     pub(crate) fn greeted(&mut self, answer: Answer) {
         match answer {
             Answer::Accepted => {
-                self.state = State::Commands;
+                self.state = SessionState::Commands;
                 let text = format!("{} is ready", self.options.host);
                 self.ok(&text);
             }
@@ -97,7 +97,7 @@ impl ServerSession {
         match step {
             Ok(Step::Challenge(challenge)) => {
                 self.challenge(&challenge);
-                self.state = State::Login(Box::new(login));
+                self.state = SessionState::Login(Box::new(login));
             }
             Ok(Step::Account(name)) => self.ask(Pending::Account(Box::new(login)), Request::Account(name)),
             Ok(Step::Claim(claim)) => self.ask(Pending::LogIn(Box::new(login)), Request::LogIn(claim)),
@@ -143,7 +143,7 @@ impl ServerSession {
                     Ending::Success(Some(data)) => {
                         self.challenge(&data);
                         login.stage = Stage::Last(person);
-                        self.state = State::Login(login);
+                        self.state = SessionState::Login(login);
                     }
                     _ => self.admit(person),
                 };
@@ -160,7 +160,7 @@ impl ServerSession {
             Ending::Failure(Some(data)) => {
                 self.challenge(&data);
                 login.stage = Stage::Failing(refusal);
-                self.state = State::Login(login);
+                self.state = SessionState::Login(login);
             }
             _ => self.failed(&refusal),
         }

@@ -18,7 +18,7 @@ const IDLE_BUFFER_BYTES: usize = 512;
 /// A line of SASL: tokens are what is long.
 const LOGIN_LINE_BYTES: usize = 24 * 1024;
 
-pub(crate) enum State {
+pub(crate) enum SessionState {
     Opening,
     Commands,
     Login(Box<Login>),
@@ -58,7 +58,7 @@ pub struct ServerSession {
     used: usize,
     pub(crate) output: Vec<u8>,
     scanner: LineScanner,
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     pending: Option<Pending>,
     asked: Option<Request>,
     /// A command at one of its steps.
@@ -96,7 +96,7 @@ impl ServerSession {
             used: 0,
             output: Vec::new(),
             scanner: LineScanner::new(LOGIN_LINE_BYTES, LineEnds::Strict),
-            state: State::Opening,
+            state: SessionState::Opening,
             pending: None,
             asked: None,
             work: None,
@@ -197,7 +197,7 @@ impl ServerSession {
     /// Whether the connection is to be closed once the output is sent and [`Self::next`] gives nothing more.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, SessionState::Closed)
     }
 
     /// When [`Self::time_passed`] has something to do, if nothing happens before.
@@ -310,7 +310,7 @@ impl ServerSession {
         self.pending = None;
         self.asked = None;
         self.work = None;
-        self.state = State::Closed;
+        self.state = SessionState::Closed;
         self.drop_input();
     }
 
@@ -331,12 +331,12 @@ impl ServerSession {
     /// Whether something was done.
     fn step(&mut self) -> bool {
         match self.state {
-            State::Opening => {
+            SessionState::Opening => {
                 self.ask(Pending::Greet, Request::Greet(self.peer.clone()));
                 true
             }
-            State::Commands | State::Login(_) => self.step_line(),
-            State::Closed => false,
+            SessionState::Commands | SessionState::Login(_) => self.step_line(),
+            SessionState::Closed => false,
         }
     }
 
@@ -361,8 +361,8 @@ impl ServerSession {
             }
         };
         self.active_ms = self.now_ms;
-        match std::mem::replace(&mut self.state, State::Commands) {
-            State::Login(login) => self.login_line(*login, &line),
+        match std::mem::replace(&mut self.state, SessionState::Commands) {
+            SessionState::Login(login) => self.login_line(*login, &line),
             _ if line.len() > COMMAND_MAX_BYTES => self.error(None, "The command is too long"),
             _ => match Command::parse(&line) {
                 Ok(command) => self.command(command),

@@ -91,7 +91,7 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum HeadPlace {
     LineStart,
     /// Behind a CR that begins a line.
     Blank,
@@ -114,7 +114,7 @@ pub enum HeadChanges {
 #[derive(Clone, Debug)]
 pub struct HeadReader {
     changes: HeadChanges,
-    place: Place,
+    place: HeadPlace,
     fields: HeadFields,
     /// The field that lines may continue.
     kind: Option<Kind>,
@@ -133,7 +133,7 @@ impl HeadReader {
     pub fn new(changes: HeadChanges) -> Self {
         Self {
             changes,
-            place: Place::LineStart,
+            place: HeadPlace::LineStart,
             fields: HeadFields::default(),
             kind: None,
             held: Vec::new(),
@@ -164,7 +164,7 @@ impl HeadReader {
             if self.is_waiting() {
                 return at;
             }
-            if self.place == Place::Body {
+            if self.place == HeadPlace::Body {
                 out.extend_from_slice(bytes.get(at..).unwrap_or_default());
                 return bytes.len();
             }
@@ -177,11 +177,11 @@ impl HeadReader {
     /// The text is over. [`Self::close`] may be due then.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         match self.place {
-            Place::Body => {}
-            Place::Name | Place::Blank => self.end_of_head(out),
-            Place::Value | Place::LineStart => {
+            HeadPlace::Body => {}
+            HeadPlace::Name | HeadPlace::Blank => self.end_of_head(out),
+            HeadPlace::Value | HeadPlace::LineStart => {
                 let passes = self.kind.is_some_and(|kind| self.passes(kind));
-                if self.place == Place::Value && self.changes == HeadChanges::Submission && passes {
+                if self.place == HeadPlace::Value && self.changes == HeadChanges::Submission && passes {
                     out.extend_from_slice(b"\r\n");
                 }
                 self.end_of_field();
@@ -220,27 +220,27 @@ impl HeadReader {
 
     fn step(&mut self, byte: u8, out: &mut Vec<u8>) {
         match (self.place, byte) {
-            (Place::LineStart, b' ' | b'\t') if self.kind.is_some() => {
-                self.place = Place::Value;
+            (HeadPlace::LineStart, b' ' | b'\t') if self.kind.is_some() => {
+                self.place = HeadPlace::Value;
                 self.value(byte, out);
             }
-            (Place::LineStart, b'\r') => {
+            (HeadPlace::LineStart, b'\r') => {
                 self.end_of_field();
-                self.place = Place::Blank;
+                self.place = HeadPlace::Blank;
                 self.hold(byte);
             }
-            (Place::Blank, _) => {
+            (HeadPlace::Blank, _) => {
                 self.hold(byte);
                 self.end_of_head(out);
             }
-            (Place::LineStart, _) => {
+            (HeadPlace::LineStart, _) => {
                 self.end_of_field();
-                self.place = Place::Name;
+                self.place = HeadPlace::Name;
                 self.name(byte, out);
             }
-            (Place::Name, _) => self.name(byte, out),
-            (Place::Value, _) => self.value(byte, out),
-            (Place::Body, _) => out.push(byte),
+            (HeadPlace::Name, _) => self.name(byte, out),
+            (HeadPlace::Value, _) => self.value(byte, out),
+            (HeadPlace::Body, _) => out.push(byte),
         }
     }
 
@@ -270,7 +270,7 @@ impl HeadReader {
     fn begin_field(&mut self, kind: Kind, out: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
         self.kind = Some(kind);
-        self.place = Place::Value;
+        self.place = HeadPlace::Value;
         if self.passes(kind) {
             out.extend_from_slice(&held);
         }
@@ -286,7 +286,7 @@ impl HeadReader {
             out.push(byte);
         }
         if byte == b'\n' {
-            self.place = Place::LineStart;
+            self.place = HeadPlace::LineStart;
         } else if byte != b'\r' {
             if self.value.len() < kind.kept_bytes() {
                 self.value.push(byte);
@@ -324,7 +324,7 @@ impl HeadReader {
     }
 
     fn end_of_head(&mut self, out: &mut Vec<u8>) {
-        self.place = Place::Body;
+        self.place = HeadPlace::Body;
         self.has_ended = true;
         let held = std::mem::take(&mut self.held);
         match self.changes {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::backup::BackupPoint;
 use crate::damage::DamagedFile;
 use crate::memory;
-use crate::{Family, LogFavor, Purpose, Reservation, Store, StoreError, Touched, Usage};
+use crate::{Family, KeyWatch, LogFavor, Purpose, Reservation, Store, StoreError, Usage};
 
 /// The running of a store, besides its reads and writes ([`Store::admin`]).
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +93,8 @@ impl<'s> Admin<'s> {
 
     /// Notes which keys that begin with `number`, four bytes, big-endian, are changed from now on, `max` of them.
     #[must_use]
-    pub fn watch_keys(&self, number: u32, max: usize) -> Touched {
-        Touched::watch(&self.store.core().tree.watched, number, max)
+    pub fn watch_keys(&self, number: u32, max: usize) -> KeyWatch {
+        KeyWatch::watch(&self.store.core().tree.watched, number, max)
     }
 
     /// What tells the store's log from all others; a store that was restored begins another one.

@@ -13,7 +13,7 @@ use crate::archiving;
 use crate::health::Health;
 use crate::keeper::Bell;
 use crate::progress::Progress;
-use crate::redo::{Redo, Replayed};
+use crate::redo::{ReplayEstimate, Replayed};
 use crate::tree::{Tree, TreeWrite};
 
 /// Records read again after a crash are applied this many bytes at a time.
@@ -35,7 +35,7 @@ pub(crate) struct Applier {
     pub(crate) tree: Arc<Tree>,
     pub(crate) health: Arc<Health>,
     pub(crate) progress: Arc<Progress>,
-    pub(crate) redo: Arc<Redo>,
+    pub(crate) redo: Arc<ReplayEstimate>,
     pub(crate) bell: Arc<Bell>,
 }
 

@@ -31,7 +31,7 @@ const DELETE_RANGE: u8 = 0x30;
 pub struct Batch {
     bytes: BytesMut,
     families: FamilySet,
-    gives_space_back: bool,
+    frees_space: bool,
 }
 
 /// One change of a [`Batch`].
@@ -94,25 +94,25 @@ impl Batch {
     pub fn with_capacity(bytes: usize) -> Self {
         let mut buffer = BytesMut::with_capacity(bytes.saturating_add(1));
         buffer.put_u8(VERSION);
-        Self { bytes: buffer, families: FamilySet::default(), gives_space_back: false }
+        Self { bytes: buffer, families: FamilySet::default(), frees_space: false }
     }
 
-    /// A batch without changes, for removing what takes space: see [`gives_space_back`](Self::gives_space_back).
+    /// A batch without changes, for removing what takes space: see [`frees_space`](Self::frees_space).
     #[must_use]
     pub fn for_removing() -> Self {
         let mut batch = Self::new();
-        batch.gives_space_back();
+        batch.frees_space();
         batch
     }
 
     /// Says that more space is given back than taken once this is done. A full disk takes such a batch longer than
     /// others, for half of the reserve: else nothing could make space but the operating system.
-    pub fn gives_space_back(&mut self) {
-        self.gives_space_back = true;
+    pub fn frees_space(&mut self) {
+        self.frees_space = true;
     }
 
     pub(crate) fn does_give_space_back(&self) -> bool {
-        self.gives_space_back
+        self.frees_space
     }
 
     /// Sets the value of `key`.
@@ -145,11 +145,11 @@ impl Batch {
         });
         self.bytes.extend_from_slice(changes);
         self.families.add_all(other.families);
-        self.gives_space_back &= other.gives_space_back;
+        self.frees_space &= other.frees_space;
     }
 
     /// Takes back the changes that were added since [`len_bytes`](Self::len_bytes) was `len_bytes`.
-    pub fn take_back_to(&mut self, len_bytes: usize) {
+    pub fn truncate(&mut self, len_bytes: usize) {
         if len_bytes > self.bytes.len() {
             never!("changes that were never made are not taken back", "{len_bytes} of {}", self.bytes.len());
         }
@@ -191,7 +191,7 @@ impl Batch {
             families.add(operation?.family());
         }
         let bytes = bytes.try_into_mut().unwrap_or_else(|shared| BytesMut::from(shared.as_ref()));
-        Ok(Self { bytes, families, gives_space_back: false })
+        Ok(Self { bytes, families, frees_space: false })
     }
 
     /// The changes in order. Those of a batch that was built here, or checked by

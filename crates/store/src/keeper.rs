@@ -14,7 +14,7 @@ use crate::archiving::Archiving;
 use crate::freeze::Hold;
 use crate::health::Health;
 use crate::progress::Progress;
-use crate::redo::Redo;
+use crate::redo::ReplayEstimate;
 use crate::returning;
 use crate::tree::Tree;
 use crate::{LogStyle, Purpose, Reservation, StoreError};
@@ -33,7 +33,7 @@ pub(crate) struct Core {
     pub(crate) hold: Hold,
     pub(crate) archiving: Archiving,
     pub(crate) style: LogStyle,
-    pub(crate) redo: Arc<Redo>,
+    pub(crate) redo: Arc<ReplayEstimate>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) checkpoints: scrinium_statistics::Counter,
     /// Held while a checkpoint is made, so that two do not run side by side.
@@ -53,7 +53,7 @@ pub(crate) struct CoreParts {
     pub(crate) committer: Committer,
     pub(crate) archiving: Archiving,
     pub(crate) style: LogStyle,
-    pub(crate) redo: Arc<Redo>,
+    pub(crate) redo: Arc<ReplayEstimate>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) checkpoints: scrinium_statistics::Counter,
 }

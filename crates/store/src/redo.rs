@@ -31,7 +31,7 @@ impl Replayed {
 
 /// The bound, and what is known of this machine's speed.
 #[derive(Debug)]
-pub(crate) struct Redo {
+pub(crate) struct ReplayEstimate {
     /// A bound that was set as a number; 0 if what is favored says it.
     chosen_bytes: u64,
     /// The largest size of the log.
@@ -44,7 +44,7 @@ pub(crate) struct Redo {
     pub(crate) restart: Replayed,
 }
 
-impl Redo {
+impl ReplayEstimate {
     pub(crate) fn new(options: &StoreOptions, restart: Replayed, earlier_speed: Option<u64>) -> Self {
         let this = Self {
             chosen_bytes: options.checkpoint_log_bytes,

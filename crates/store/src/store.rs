@@ -18,7 +18,7 @@ use crate::health::Health;
 use crate::keeper::{Bell, Core, CoreParts, Keeper};
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
-use crate::redo::Redo;
+use crate::redo::ReplayEstimate;
 use crate::syncs::{Syncs, WatchedSystem};
 use crate::tree::{Direct, Tree};
 use crate::{
@@ -92,7 +92,7 @@ impl Store {
         if let Some(archive) = &options.log_archive {
             archiving::begin(&tree, &mut log, &archive.dir)?;
         }
-        let redo = Arc::new(Redo::new(&options, restart, tree.note(REPLAY_SPEED)?));
+        let redo = Arc::new(ReplayEstimate::new(&options, restart, tree.note(REPLAY_SPEED)?));
 
         let health = Arc::new(Health::new(options.reserve_bytes));
         health.measure(&tree);

@@ -25,7 +25,7 @@ struct Noted {
 }
 
 /// Notes which keys of a user change, until it is dropped. Contents and what is derived are not among them.
-pub struct Touched {
+pub struct KeyWatch {
     watched: Arc<Watched>,
     number: u32,
     noted: Arc<Mutex<Noted>>,
@@ -40,7 +40,7 @@ pub struct TouchedKeys {
     pub lost_track: bool,
 }
 
-impl Touched {
+impl KeyWatch {
     /// At most `max` keys are kept.
     pub(crate) fn watch(watched: &Arc<Watched>, number: u32, max: usize) -> Self {
         let noted = Arc::new(Mutex::new(Noted { keys: HashSet::new(), max, lost_track: false }));
@@ -70,7 +70,7 @@ impl Touched {
     }
 }
 
-impl Drop for Touched {
+impl Drop for KeyWatch {
     fn drop(&mut self) {
         let mut users = self.watched.users.write();
         users.remove(&self.number);

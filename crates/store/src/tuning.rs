@@ -8,7 +8,7 @@ use rocksdb::{
 
 use crate::Family;
 use crate::budget::Budget;
-use crate::precedence;
+use crate::scheduling;
 use crate::tree::Direct;
 
 const KILOBYTE: usize = 1 << 10;
@@ -88,7 +88,7 @@ pub(crate) fn write_in_pieces(options: &mut Options) {
 /// All stores of the process share them; each uses as many as its options allow.
 fn begin_compactors(mut environment: Env, threads: i32) {
     let begin = move || {
-        precedence::come_after(precedence::LAST);
+        scheduling::come_after(scheduling::LAST);
         environment.lower_thread_pool_cpu_priority();
         environment.set_low_priority_background_threads(threads);
     };

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::counts::ViewCounts;
 use crate::design;
 use crate::error::OrDatabaseError as _;
-use crate::follow::Announced;
+use crate::follow::UpdateQueue;
 use crate::formula_validation::FormulaValidator;
 use crate::waiting::Updates;
 
@@ -26,7 +26,7 @@ pub struct ViewsContext {
     /// The processes that run functions.
     pub(crate) scripts: Pool,
     /// The databases in which something is to be brought up to date.
-    pub announced: Arc<Announced>,
+    pub announced: Arc<UpdateQueue>,
     pub(crate) view_counts: Arc<ViewCounts>,
     pub(crate) updates: Updates,
 }

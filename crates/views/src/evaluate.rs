@@ -17,7 +17,6 @@ use scrinium_javascript::{Emitted, MapEngine, Mapped, ScriptError};
 use scrinium_store::Family;
 use serde_json::Value;
 
-use crate::courtesy;
 use crate::definition::{Definition, Library, ScriptOptions, Source};
 use crate::document::Document;
 use crate::entries::{Entry, entries_of};
@@ -25,6 +24,7 @@ use crate::error::OrDatabaseError as _;
 use crate::group::View;
 use crate::open::OpenDatabase;
 use crate::streams::for_readers;
+use crate::yielding;
 
 /// A document is under at most this many combinations of categories.
 const MAX_ENTRIES: usize = 1000;
@@ -97,7 +97,7 @@ impl<'a> Evaluator<'a> {
     fn entries_of_sound(&mut self, documents: &[(&str, &Leaf<'_>)]) -> Result<Vec<Evaluated>> {
         let mut all = Vec::with_capacity(documents.len());
         for (id, leaf) in documents {
-            courtesy::give_way();
+            yielding::give_way();
             let document = Document::new(self.database, ReadableLeaf::for_index(id, **leaf))?;
             let of_view = |view: &&View| {
                 if !self.may_hold(view, id)? {
@@ -232,7 +232,7 @@ fn map_patiently(
     engine: &mut MapEngine,
     texts: &[&str],
 ) -> std::result::Result<Vec<Vec<Mapped>>, ScriptError> {
-    let tries = if courtesy::is_begun() { BUILD_TRIES } else { 1 };
+    let tries = if yielding::is_begun() { BUILD_TRIES } else { 1 };
     let mut mapped = engine.map_many(texts);
     for _ in 1..tries {
         if !matches!(mapped, Err(ScriptError::Unavailable { .. })) {

@@ -28,7 +28,7 @@ const READ_WITHIN_MIN: Duration = Duration::from_mins(10);
 
 /// Names of databases in which something is to be brought up to date.
 #[derive(Default)]
-pub struct Announced(Mutex<HashSet<String>>);
+pub struct UpdateQueue(Mutex<HashSet<String>>);
 
 /// Tells the update task of a database where there may be something to do.
 pub(crate) struct Notices {
@@ -37,11 +37,11 @@ pub(crate) struct Notices {
     announced: AtomicBool,
     /// One more than the last generation of design documents of which it is known that no view follows by itself.
     pub(crate) unfollowed: AtomicU64,
-    queue: Arc<Announced>,
+    queue: Arc<UpdateQueue>,
 }
 
 impl Notices {
-    pub(crate) fn new(queue: Arc<Announced>) -> Self {
+    pub(crate) fn new(queue: Arc<UpdateQueue>) -> Self {
         let (announced, unfollowed) = (AtomicBool::new(false), AtomicU64::new(0));
         Self { name: OnceLock::new(), announced, unfollowed, queue }
     }
@@ -161,7 +161,7 @@ impl OpenDatabase {
     }
 }
 
-impl Announced {
+impl UpdateQueue {
     /// Whether [`take`](Self::take) gives none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

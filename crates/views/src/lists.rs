@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use parking_lot::{Mutex, MutexGuard};
 use scrinium_contents::wire::{Input, put_bytes, put_number};
-use scrinium_database::Result;
+use scrinium_database::{DatabaseError, Result};
 use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
 
 use crate::gone;
@@ -138,11 +138,11 @@ pub(super) fn remove_unused(store: &Store, database: u32, used: &HashSet<u32>, n
 
 /// Who changes lists of some homes holds these, so that two indexes of one home can be updated by two at once.
 #[derive(Default)]
-pub(super) struct Homes {
+pub(super) struct ListStorage {
     locks: [Mutex<()>; 16],
 }
 
-impl Homes {
+impl ListStorage {
     /// Waits for others who change lists of these homes.
     pub(super) fn hold(&self, homes: impl Iterator<Item = u64>) -> Vec<MutexGuard<'_, ()>> {
         let count = self.locks.len() as u64;

@@ -11,9 +11,9 @@ use scrinium_database::context::StoreContext;
 use scrinium_database::{Database, DatabaseObserver, Result};
 
 use crate::context::ViewsContext;
-use crate::follow::{Announced, Notices};
+use crate::follow::{Notices, UpdateQueue};
 use crate::group::{Group, KnownIndexes};
-use crate::lists::Homes;
+use crate::lists::ListStorage;
 use crate::registry::ViewIndex;
 
 /// A database that is open, with its views. Clones share it.
@@ -33,7 +33,7 @@ pub struct Views {
     pub(crate) mango: Mutex<Option<(u64, KnownIndexes)>>,
     pub(crate) indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
     /// Where indexes have the documents' lists.
-    pub(crate) homes: Homes,
+    pub(crate) homes: ListStorage,
     /// By the folder's number, with the columns that it had.
     pub(crate) folders: Mutex<HashMap<u32, (String, Arc<Group>)>>,
     /// Design documents whose views a reader wants brought up to date soon.
@@ -120,13 +120,13 @@ impl DatabaseObserver for Views {
 }
 
 impl Views {
-    fn new(announced: Arc<Announced>) -> Self {
+    fn new(announced: Arc<UpdateQueue>) -> Self {
         Self {
             notices: Notices::new(announced),
             groups: Mutex::default(),
             mango: Mutex::default(),
             indexes: Mutex::default(),
-            homes: Homes::default(),
+            homes: ListStorage::default(),
             folders: Mutex::default(),
             wanted: Mutex::default(),
             wanted_folders: Mutex::default(),

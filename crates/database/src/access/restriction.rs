@@ -114,7 +114,7 @@ impl Database {
 
     /// Notes for good that no leaf names anybody, unless one came meanwhile.
     fn note_open(&self) -> Result<bool> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.is_open_to_readers(),
         };

@@ -62,7 +62,7 @@ fn store_unchecked(database: &Arc<Database>, id: &str, revision: &str, fields: &
         outside: Vec::new(),
         attachments: vec![attachment],
         remove_attachments: Vec::new(),
-        beside: SideEffects::default(),
+        effects: SideEffects::default(),
         access: SERVER.clone(),
         secret: Secret::Keep,
         members: None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use scrinium_assertion::never;
+use scrinium_assertion::{always, never};
 use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision};
 use scrinium_store::Family;
 
@@ -59,7 +59,7 @@ struct Leaves {
 
 /// What an edit added to its document's revisions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Grown {
+enum HistoryChange {
     Leaf,
     /// Only what lies behind leaves that were there.
     History,
@@ -86,13 +86,13 @@ impl Leaves {
 impl Transaction<'_> {
     /// Adds one edit to the batch.
     pub(super) fn apply(&mut self, mut edit: Prepared) -> Result<Updated> {
-        let beside = std::mem::take(&mut edit.beside);
+        let effects = std::mem::take(&mut edit.effects);
         // A replicated edit may begin a document or continue one.
         let builds = (self.mode == EditMode::Interactive).then_some(edit.revision.is_some());
         edit.access.check_write(&edit.id, builds)?;
         let id = edit.id.clone();
         let mut before = self.take_before(&id)?;
-        let applied = self.apply_to(&mut edit, &beside, &mut before);
+        let applied = self.apply_to(&mut edit, &effects, &mut before);
         self.put_back(&id, before);
         applied
     }
@@ -100,7 +100,7 @@ impl Transaction<'_> {
     fn apply_to(
         &mut self,
         edit: &mut Prepared,
-        beside: &SideEffects,
+        effects: &SideEffects,
         before: &mut Before,
     ) -> Result<Updated> {
         let parent = self.parent(edit, before)?;
@@ -122,15 +122,15 @@ impl Transaction<'_> {
         };
         let attachments = self.attachments(edit, before, parent_leaf.as_ref(), generation)?;
         let mut tree = before.head.tree.clone();
-        let (revision, grown) = self.grow(&mut tree, edit, parent.as_ref(), fields, &attachments)?;
+        let (revision, growth) = self.grow(&mut tree, edit, parent.as_ref(), fields, &attachments)?;
         if self.mode == EditMode::Interactive {
             self.check_win(edit, before, parent.as_ref(), tree.winner().map(|winner| winner.revision))?;
         }
         let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
-        self.check_changes(&edit.id, &beside.folders)?;
-        if grown == Grown::Nothing {
+        self.check_changes(&edit.id, &effects.folders)?;
+        if growth == HistoryChange::Nothing {
             let is_alive = before.head.tree.winner().is_some_and(|winner| !winner.deleted);
-            self.place_all(&edit.id, is_alive, &beside.folders);
+            self.place_all(&edit.id, is_alive, &effects.folders);
             return Ok(updated);
         }
         // Last, so that nobody learns from its words about what they may not read.
@@ -141,7 +141,7 @@ impl Transaction<'_> {
         check_size(&before.head.tree, &tree, self.database.context.options().leaves_max)?;
         let created_ms = if before.is_new { self.now_ms } else { before.head.created_ms };
         let mut leaf = None;
-        if grown == Grown::Leaf {
+        if growth == HistoryChange::Leaf {
             self.restricts = self.restricts || restricts(fields)?;
             let parts = LeafParts {
                 revision: &revision,
@@ -161,7 +161,7 @@ impl Transaction<'_> {
             parent.as_slice()
         };
         self.write(&edit.id, before, TreeChange { tree, created_ms, leaf, gone })?;
-        self.follow(&edit.id, &before.head.tree, beside);
+        self.follow(&edit.id, &before.head.tree, effects);
         Ok(updated)
     }
 
@@ -174,7 +174,7 @@ impl Transaction<'_> {
         } else if let Some(pending) = self.writer.pending(&edit.id) {
             replaced(&pending.head.tree, edit, self.mode)
         } else {
-            let head = self.foreseen.head(self.writer, &edit.id)?;
+            let head = self.prefetched.head(self.writer, &edit.id)?;
             head.and_then(|head| replaced(&head.tree, edit, self.mode))
         };
         if !validated.holds(self.database, old.as_ref()) {
@@ -184,7 +184,7 @@ impl Transaction<'_> {
     }
 
     /// Folders and marks follow the edit that was just added to the batch.
-    pub(super) fn follow(&mut self, id: &str, old: &RevisionTree, beside: &SideEffects) {
+    pub(super) fn follow(&mut self, id: &str, old: &RevisionTree, effects: &SideEffects) {
         let Some(head) = self.changed.get(id).map(|pending| &pending.head) else {
             let fault = never!("a document that was just written is among those changed", "{id}");
             return self.note_failure::<()>(Err(fault.into()));
@@ -195,14 +195,14 @@ impl Transaction<'_> {
         let is_another = old.map(|old| old.revision) != new.map(|new| new.revision);
         let followed = match (was_alive, is_alive) {
             (true, false) => self.leave_all(id, change_number),
-            (true, true) if is_another && !beside.keeps_marks => {
-                self.unread_for_others(id, beside.editor.as_deref(), change_number)
+            (true, true) if is_another && !effects.keeps_marks => {
+                self.unread_for_others(id, effects.editor.as_deref(), change_number)
             }
             _ => Ok(()),
         };
         self.note_failure(followed);
-        self.place_all(id, is_alive, &beside.folders);
-        if let Some(person) = beside.read_by.as_deref().filter(|_| is_alive && !is_design(id)) {
+        self.place_all(id, is_alive, &effects.folders);
+        if let Some(person) = effects.read_by.as_deref().filter(|_| is_alive && !is_design(id)) {
             // Beyond MAX_READERS the document stays unread for that person; the edit is stored all the same.
             drop(self.mark(person, id.to_owned(), true));
         }
@@ -217,7 +217,7 @@ impl Transaction<'_> {
             let Pending { head, leaves } = pending.clone();
             return Ok(Before { head, leaves, is_new: false, is_changed: false });
         }
-        let head = self.foreseen.head(self.writer, id)?;
+        let head = self.prefetched.head(self.writer, id)?;
         // No document has changed later than its database.
         if head.as_ref().is_some_and(|head| head.change_number > self.header.change_number) {
             return Err(DatabaseError::damaged("revision tree", id));
@@ -257,19 +257,19 @@ impl Transaction<'_> {
         parent: Option<&Revision>,
         fields: &[u8],
         attachments: &[StoredAttachment],
-    ) -> Result<(Revision, Grown)> {
+    ) -> Result<(Revision, HistoryChange)> {
         if self.mode == EditMode::Replicated {
             let revision = edit.revision.clone().ok_or_else(|| {
                 DatabaseError::bad_request(
                     "A replicated document must bring its revision: `_rev` is missing.",
                 )
             })?;
-            let grown = match tree.merge(&edit.path, edit.deleted)? {
-                Merged::NewLeaf | Merged::NewBranch => Grown::Leaf,
-                Merged::Joined => Grown::History,
-                Merged::InternalNode | Merged::AlreadyThere => Grown::Nothing,
+            let growth = match tree.merge(&edit.path, edit.deleted)? {
+                Merged::NewLeaf | Merged::NewBranch => HistoryChange::Leaf,
+                Merged::Joined => HistoryChange::History,
+                Merged::InternalNode | Merged::AlreadyThere => HistoryChange::Nothing,
             };
-            return Ok((revision, grown));
+            return Ok((revision, growth));
         }
         let decoded = scrinium_document::Fields::decode(fields)?;
         let digests: Vec<(&str, String)> = attachments
@@ -280,7 +280,7 @@ impl Transaction<'_> {
             digests.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
         let revision = new_revision(parent, edit.deleted, decoded, &named);
         tree.add_edit(parent, revision.clone(), edit.deleted)?;
-        Ok((revision, Grown::Leaf))
+        Ok((revision, HistoryChange::Leaf))
     }
 
     /// The new leaf's attachments: those that came, and those of the parent that the edit names.

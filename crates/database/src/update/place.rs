@@ -220,7 +220,7 @@ impl Transaction<'_> {
         let is_alive = |head: &crate::head::Head| head.tree.winner().is_some_and(|winner| !winner.deleted);
         match pending {
             Some(pending) => Ok(is_alive(&pending.head)),
-            None => Ok(self.foreseen.head(self.writer, id)?.as_ref().is_some_and(is_alive)),
+            None => Ok(self.prefetched.head(self.writer, id)?.as_ref().is_some_and(is_alive)),
         }
     }
 

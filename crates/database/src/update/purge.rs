@@ -17,7 +17,7 @@ use crate::edit::SideEffects;
 use crate::error::Result;
 use crate::keys;
 use crate::leaf::LeafParts;
-use crate::writer::Foreseen;
+use crate::writer::PrefetchedHeads;
 
 /// What a document takes in a batch, about.
 const DOCUMENT_BYTES: usize = 1024;
@@ -40,7 +40,7 @@ impl Database {
     /// The database is gone, more than [`MAX_EDITS`] documents, an invalid revision, and what the store reports;
     /// nothing was purged then.
     pub fn purge_leaves(self: &Arc<Self>, wanted: Vec<PurgedLeaves>) -> Result<Vec<PurgedLeaves>> {
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.purge_leaves(wanted),
         };
@@ -53,10 +53,10 @@ impl Database {
             let revisions = revisions.iter().map(|text| Revision::parse(text));
             parsed.push((id, revisions.collect::<std::result::Result<Vec<Revision>, _>>()?));
         }
-        let foreseen = Foreseen::read(self, parsed.iter().map(|(id, _)| id.as_str()))?;
+        let prefetched = PrefetchedHeads::read(self, parsed.iter().map(|(id, _)| id.as_str()))?;
         let room_bytes = parsed.len().saturating_mul(DOCUMENT_BYTES);
-        let update = self.transact(foreseen, room_bytes, |transaction| {
-            transaction.batch.gives_space_back();
+        let update = self.transact(prefetched, room_bytes, |transaction| {
+            transaction.batch.frees_space();
             let purged =
                 transaction.each(parsed, |transaction, (id, revisions)| transaction.purge(id, &revisions));
             transaction.remember(purged.iter().flatten(), record, limit);

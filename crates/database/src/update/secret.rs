@@ -8,7 +8,7 @@ use crate::error::{DatabaseError, Result};
 use crate::guard::{Secret, SecretChange};
 use crate::keys;
 use crate::update::{Transaction, Update};
-use crate::writer::Foreseen;
+use crate::writer::PrefetchedHeads;
 
 impl Database {
     /// Changes what only the server may see of a document that is there. No revision is made of it, and no feed shows it.
@@ -17,13 +17,13 @@ impl Database {
     /// [`DatabaseError::NotFound`] where the document is not there, what the change says, and what the store reports.
     pub fn change_secret(self: &Arc<Self>, id: &str, change: SecretChange) -> Result<Update<()>> {
         const ROOM_BYTES: usize = 4096;
-        let _stays = match self.stay() {
+        let _stays = match self.pin_location() {
             Ok(stays) => stays,
             Err(there) => return there.change_secret(id, change),
         };
         self.check_there()?;
-        let foreseen = Foreseen::read(self, std::iter::once(id))?;
-        self.transact(foreseen, ROOM_BYTES, |transaction| {
+        let prefetched = PrefetchedHeads::read(self, std::iter::once(id))?;
+        self.transact(prefetched, ROOM_BYTES, |transaction| {
             transaction.each(vec![change], |transaction, change| {
                 if !transaction.is_alive(id)? {
                     return Err(DatabaseError::missing());

@@ -22,7 +22,7 @@ use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::leaf::Leaf;
 use crate::validation::{PAUSE, TRIES};
-use crate::writer::{Foreseen, Pending, Writer};
+use crate::writer::{Pending, PrefetchedHeads, Writer};
 
 /// The most databases of a transaction.
 pub const TRANSACTION_DATABASES_MAX: usize = 16;
@@ -203,24 +203,24 @@ fn ready(parts: Vec<TransactionPart>) -> std::result::Result<Vec<Ready>, Transac
 fn attempt(parts: &[Ready]) -> std::result::Result<TransactionUpdate, TransactionRefusal> {
     let stays: Vec<_> = parts
         .iter()
-        .map(|part| part.database.stay().map_err(|_| DatabaseError::Stale))
+        .map(|part| part.database.pin_location().map_err(|_| DatabaseError::Stale))
         .collect::<Result<_>>()?;
     check_place(parts)?;
     let mut looked = Vec::with_capacity(parts.len());
     for part in parts {
-        looked.push((part.look()?, part.validated()?, part.foreseen()?));
+        looked.push((part.look()?, part.validated()?, part.prefetched()?));
     }
     let mut writers: Vec<MutexGuard<'_, Writer>> = Vec::with_capacity(parts.len());
-    for (part, (_, _, foreseen)) in parts.iter().zip(&looked) {
-        writers.push(part.database.lock_writer(foreseen.others())?);
+    for (part, (_, _, prefetched)) in parts.iter().zip(&looked) {
+        writers.push(part.database.lock_writer(prefetched.others())?);
     }
     // A failed write of the store was noticed by some of them and not by others.
     if writers.windows(2).any(|pair| matches!(pair, [one, other] if one.failures != other.failures)) {
         return Err(DatabaseError::Stale.into());
     }
     let mut applied = Vec::with_capacity(parts.len());
-    for ((part, writer), (seen, edits, foreseen)) in parts.iter().zip(&writers).zip(looked) {
-        applied.push(part.apply(writer, &seen, edits, foreseen)?);
+    for ((part, writer), (seen, edits, prefetched)) in parts.iter().zip(&writers).zip(looked) {
+        applied.push(part.apply(writer, &seen, edits, prefetched)?);
     }
     let update = submit(parts, &mut writers, applied)?;
     drop((writers, stays));
@@ -308,9 +308,9 @@ impl Ready {
         Ok(edits)
     }
 
-    fn foreseen(&self) -> Result<Foreseen> {
+    fn prefetched(&self) -> Result<PrefetchedHeads> {
         let ids = self.edits.iter().map(|edit| edit.id.as_str());
-        Foreseen::read(
+        PrefetchedHeads::read(
             &self.database,
             ids.chain(self.conditions.iter().map(|condition| condition.id.as_str())),
         )
@@ -322,10 +322,10 @@ impl Ready {
         writer: &Writer,
         seen: &[Seen],
         edits: Vec<Result<Prepared>>,
-        foreseen: Foreseen,
+        prefetched: PrefetchedHeads,
     ) -> std::result::Result<Applied, TransactionRefusal> {
         let room_bytes = edits.iter().flatten().map(Prepared::room_bytes).sum();
-        let mut transaction = Transaction::new(&self.database, writer, foreseen, room_bytes);
+        let mut transaction = Transaction::new(&self.database, writer, prefetched, room_bytes);
         for Seen { id, winner } in seen {
             let before = transaction.take_before(id)?;
             let now = winner_of(&before.head);

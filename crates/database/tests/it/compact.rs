@@ -27,7 +27,7 @@ enum Step {
     Put { document: u8, size: usize, attached: u8 },
     Delete { document: u8 },
     Conflict { document: u8, branch: u8 },
-    FolderPlace { document: u8, there: bool },
+    Place { document: u8, there: bool },
     Mark { document: u8, read: bool },
     Look,
 }

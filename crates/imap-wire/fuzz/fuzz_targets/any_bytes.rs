@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use scrinium_imap_wire::{
-    CommandOptions, Decision, FrameLimits, FrameReader, NameEncoding, Part, Response, Speaker, Step, TaggedCommand,
+    CommandOptions, Decision, FrameLimits, FrameReader, NameEncoding, Part, Response, Speaker, FrameStep, TaggedCommand,
     WriteOptions, joined,
 };
 
@@ -16,9 +16,9 @@ fn frames(bytes: &[u8], speaker: Speaker) -> Vec<Vec<Part>> {
     while let Ok((consumed, step)) = reader.read(rest) {
         rest = &rest[consumed..];
         match step {
-            Step::More => break,
-            Step::Announced(_) if reader.decide(Decision::Keep).is_err() => break,
-            Step::Frame(parts) => frames.push(parts),
+            FrameStep::More => break,
+            FrameStep::Announced(_) if reader.decide(Decision::Keep).is_err() => break,
+            FrameStep::Frame(parts) => frames.push(parts),
             _ => {}
         }
     }

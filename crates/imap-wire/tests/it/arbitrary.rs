@@ -5,11 +5,11 @@ use proptest::option;
 use proptest::prelude::*;
 use scrinium_imap_wire::{
     Address, AppendMessage, BodyStructure, Command, Date, DateTime, Day, Decision, Disposition, Envelope,
-    FetchAttribute, FetchItem, FetchModifiers, Flag, FrameLimits, FrameReader, InitialResponse, ListCommand,
-    ListReturn, ListedMailbox, MailboxName, Mechanism, MessageData, Part, PartBasics, PartExtension, Partial,
-    QresyncParameters, Response, ResponseCode, SearchKey, SearchProgram, SearchResult, SearchReturn, Section,
-    SectionText, SelectParameters, SequenceSet, SetNumber, SinglePart, SortKey, Speaker, Status, StatusItem,
-    Step, StoreAction, Tag, Thread, Value,
+    FetchAttribute, FetchItem, FetchModifiers, Flag, FrameLimits, FrameReader, FrameStep, InitialResponse,
+    ListCommand, ListReturn, ListedMailbox, MailboxName, Mechanism, MessageData, Part, PartBasics,
+    PartExtension, Partial, QresyncParameters, Response, ResponseCode, SearchKey, SearchProgram,
+    SearchResult, SearchReturn, Section, SectionText, SelectParameters, SequenceSet, SetNumber, SinglePart,
+    SortKey, Speaker, Status, StatusItem, StoreAction, Tag, Thread, Value,
 };
 
 pub(crate) const LIMITS: FrameLimits = FrameLimits { bytes: 1 << 20, literals: 1000, bare_line_feed: false };
@@ -24,9 +24,9 @@ pub(crate) fn frames(bytes: &[u8], piece: usize, speaker: Speaker) -> Vec<Vec<Pa
             let (consumed, step) = reader.read(rest).unwrap();
             rest = &rest[consumed..];
             match step {
-                Step::More => break,
-                Step::Announced(_) => assert_eq!(reader.decide(Decision::Keep), Ok(None)),
-                Step::Frame(parts) => frames.push(parts),
+                FrameStep::More => break,
+                FrameStep::Announced(_) => assert_eq!(reader.decide(Decision::Keep), Ok(None)),
+                FrameStep::Frame(parts) => frames.push(parts),
                 other => panic!("{other:?}"),
             }
         }

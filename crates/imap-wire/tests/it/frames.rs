@@ -1,7 +1,7 @@
 //! Literals: announced before they come, kept, handed on, or left out.
 
 use scrinium_imap_wire::{
-    Decision, FrameError, FrameLimits, FrameReader, Literal, Part, Speaker, Step, TaggedCommand,
+    Decision, FrameError, FrameLimits, FrameReader, FrameStep, Literal, Part, Speaker, TaggedCommand,
 };
 
 use crate::arbitrary::LIMITS;
@@ -17,16 +17,16 @@ fn run(bytes: &[u8], piece: usize, decision: Decision) -> Result<Vec<String>, Fr
             let (consumed, step) = reader.read(rest)?;
             rest = &rest[consumed..];
             match step {
-                Step::More => break,
-                Step::Announced(Literal { bytes, waits, .. }) => {
+                FrameStep::More => break,
+                FrameStep::Announced(Literal { bytes, waits, .. }) => {
                     seen.push(format!("{bytes}{}", if waits { " waits" } else { "" }));
                     if let Some(parts) = reader.decide(decision)? {
                         seen.push(format!("refused {}", TaggedCommand::tag_of(&parts).unwrap()));
                     }
                 }
-                Step::Data(bytes) => data.push_str(std::str::from_utf8(bytes).unwrap()),
-                Step::Frame(parts) => seen.push(format!("frame of {} {data}", parts.len())),
-                Step::Refused(parts) => {
+                FrameStep::Data(bytes) => data.push_str(std::str::from_utf8(bytes).unwrap()),
+                FrameStep::Frame(parts) => seen.push(format!("frame of {} {data}", parts.len())),
+                FrameStep::Refused(parts) => {
                     seen.push(format!("refused {}", TaggedCommand::tag_of(&parts).unwrap()));
                 }
             }
@@ -69,14 +69,14 @@ fn nothing_is_kept_beyond_the_limits() {
     let mut reader = FrameReader::new(limits, Speaker::Client);
     let announced = b"a {99999999999}\r\n";
     let (_, step) = reader.read(announced).unwrap();
-    assert_eq!(step, Step::Announced(Literal { bytes: 99_999_999_999, waits: true, binary: false }));
+    assert_eq!(step, FrameStep::Announced(Literal { bytes: 99_999_999_999, waits: true, binary: false }));
     assert_eq!(reader.read(b"x"), Err(FrameError::Undecided));
     assert_eq!(reader.decide(Decision::Keep), Err(FrameError::TooLong(20)));
     let mut reader = FrameReader::new(limits, Speaker::Client);
     let mut rest = b"a {0+}\r\n {0+}\r\n {0+}\r\n".as_slice();
     let outcome = loop {
         match reader.read(rest) {
-            Ok((consumed, Step::Announced(_))) => {
+            Ok((consumed, FrameStep::Announced(_))) => {
                 reader.decide(Decision::Keep).unwrap();
                 rest = &rest[consumed..];
             }
@@ -93,6 +93,9 @@ fn text_for_people_that_ends_like_a_literal_is_text() {
     for line in ["* OK see {12}", "a1 NO no more than {5}", "+ go on {3}"] {
         let bytes = format!("{line}\r\n");
         let (consumed, step) = reader.read(bytes.as_bytes()).unwrap();
-        assert_eq!((consumed, step), (bytes.len(), Step::Frame(vec![Part::Text(line.as_bytes().to_vec())])));
+        assert_eq!(
+            (consumed, step),
+            (bytes.len(), FrameStep::Frame(vec![Part::Text(line.as_bytes().to_vec())]))
+        );
     }
 }

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use scrinium_imap_wire::{
-    CommandFault, CommandOptions, Decision, FrameReader, NameEncoding, Part, Response, Speaker, Step,
+    CommandFault, CommandOptions, Decision, FrameReader, FrameStep, NameEncoding, Part, Response, Speaker,
     TaggedCommand, ValueError, ValueLimits, WriteOptions, joined, parse_values,
 };
 
@@ -18,9 +18,9 @@ fn all(bytes: &[u8], speaker: Speaker) -> Vec<Vec<Part>> {
         assert!(steps <= 4 * bytes.len() + 4, "it goes on");
         rest = &rest[consumed..];
         match step {
-            Step::More => break,
-            Step::Announced(_) if reader.decide(Decision::Keep).is_err() => break,
-            Step::Frame(parts) => frames.push(parts),
+            FrameStep::More => break,
+            FrameStep::Announced(_) if reader.decide(Decision::Keep).is_err() => break,
+            FrameStep::Frame(parts) => frames.push(parts),
             _ => {}
         }
     }

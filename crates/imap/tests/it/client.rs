@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use scrinium_imap::{Encryption, Peer, Request, ServerOptions, ServerSession};
 use scrinium_imap_wire::{
-    FetchItem, FrameLimits, FrameReader, NameEncoding, Response, Speaker, Step, ValueLimits,
+    FetchItem, FrameLimits, FrameReader, FrameStep, NameEncoding, Response, Speaker, ValueLimits,
 };
 
 use crate::world::{NOW_MS, World};
@@ -106,8 +106,10 @@ pub(crate) fn responses(bytes: &[u8]) -> Vec<Response> {
         let (taken, step) = reader.read(rest).unwrap();
         rest = &rest[taken..];
         match step {
-            Step::Announced(_) => assert_eq!(reader.decide(scrinium_imap_wire::Decision::Keep), Ok(None)),
-            Step::Frame(parts) => {
+            FrameStep::Announced(_) => {
+                assert_eq!(reader.decide(scrinium_imap_wire::Decision::Keep), Ok(None))
+            }
+            FrameStep::Frame(parts) => {
                 let response = Response::parse(&parts, NameEncoding::Utf7, ValueLimits::default());
                 all.push(response.unwrap_or_else(|error| panic!("{error}: {parts:?}")));
             }

@@ -13,7 +13,7 @@ const REMEMBERED: usize = 64;
 const UNREAD: usize = 256;
 
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct UserState {
     pub(super) database: String,
     view: Option<OpenView>,
     /// Documents that were opened or written, with their revisions.
@@ -34,7 +34,7 @@ struct OpenView {
     at: Option<usize>,
 }
 
-impl Desk {
+impl UserState {
     pub(super) fn open_database(&mut self, database: String) {
         self.close_database();
         self.database = database;

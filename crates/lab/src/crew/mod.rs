@@ -108,7 +108,7 @@ pub(crate) struct CrewOutcome {
     pub(crate) driver: DriverUse,
 }
 
-pub(crate) struct Crew {
+pub(crate) struct LocalUsers {
     context: Arc<Context>,
     users: JoinSet<Duration>,
     meter: Option<ProcessMeter>,
@@ -119,7 +119,7 @@ pub(crate) struct Crew {
     outcome: CrewOutcome,
 }
 
-impl Crew {
+impl LocalUsers {
     pub(crate) fn new(plan: &Plan, people: &[Person], critical: CriticalRegion) -> Self {
         let (stop, _) = watch::channel(None);
         let context = Arc::new(Context {
@@ -269,7 +269,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for LocalUsers {
     fn drop(&mut self) {
         if let Some(heart) = &self.heart {
             heart.abort();

@@ -12,7 +12,7 @@ use scrinium_lab_script::{Ability, Command, LoopName, Operation, Script, TimeRan
 
 use super::context::Context;
 use super::critical::InCritical;
-use super::desk::Desk;
+use super::desk::UserState;
 use super::groupware::Remembered;
 use crate::content::{Form, Writer};
 use crate::driver::{Failure, From, Ledger, Person, Session, database_named};
@@ -49,7 +49,7 @@ pub(super) struct User<S> {
     pub(super) round: u64,
     /// The loop whose rounds those are: the one that is repeated for ever, or else the outer one.
     main_loop: LoopName,
-    pub(super) desk: Desk,
+    pub(super) desk: UserState,
     pub(super) remembered: Remembered,
     error_delay: Option<TimeRange>,
     errors: u64,
@@ -70,7 +70,7 @@ impl<S: Session> User<S> {
             random: SmallRng::seed_from_u64(seed ^ (person.number as u64).rotate_left(32)),
             writer: Writer::new(&person, seed, run),
             schedule: Schedule::new(context.model, start),
-            desk: Desk::default(),
+            desk: UserState::default(),
             remembered: Remembered::default(),
             context,
             person,

@@ -12,7 +12,7 @@ use super::objective::Measured;
 use crate::monitor::this_machine;
 
 /// What an experiment was made with.
-pub(super) struct Making<'a> {
+pub(super) struct ReportInputs<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) plan: &'a Plan,
     pub(super) form: Form,
@@ -23,7 +23,7 @@ pub(super) struct Making<'a> {
 }
 
 /// The report of an experiment whose cells were measured.
-pub(super) fn report_of(making: &Making<'_>, runs: &[CellRun]) -> ExperimentReport {
+pub(super) fn report_of(making: &ReportInputs<'_>, runs: &[CellRun]) -> ExperimentReport {
     let definition = &making.experiment.definition;
     let factors: Vec<FactorPart> = making
         .plan

@@ -20,14 +20,14 @@ pub(super) struct Limits {
 
 /// What was made of it. A control group goes when this is dropped.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct ServerLimits {
     group: Option<PathBuf>,
     cpus: Option<CpuSet>,
     /// Sentences for the report, about what holds and what does not.
     pub(super) notes: Vec<String>,
 }
 
-impl Ground {
+impl ServerLimits {
     /// Makes the limits, as far as this machine lets it. `name` is the group's.
     pub(super) fn new(limits: Limits, name: &str) -> Self {
         let mut ground = Self { group: None, cpus: None, notes: Vec::new() };
@@ -79,7 +79,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for ServerLimits {
     fn drop(&mut self) {
         let Some(group) = self.group.take() else { return };
         let began = Instant::now();

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use scrinium_lab_report::experiment::{ExperimentReport, Form, cell_count};
 use scrinium_lab_report::time;
 
-use super::assemble::{Making, report_of};
+use super::assemble::{ReportInputs, report_of};
 use super::cells::{Cell, Group, Plan};
 use super::error::ExperimentError;
 use super::estimate::{group_s, steps_s};
@@ -67,7 +67,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
     ));
     let began = jiff::Timestamp::now();
     progress.begin_told("experiment", u64::from(plan.runs()) * plan.cells.len() as u64);
-    let mut course = Course { order, progress, kept, pace: Pace::default(), left_s, runs: Vec::new() };
+    let mut course = ExperimentRun { order, progress, kept, pace: Pace::default(), left_s, runs: Vec::new() };
     let mut ended = Ok(());
     for (repeat, group) in
         (1..=plan.repeats).flat_map(|repeat| groups.iter().map(move |group| (repeat, group)))
@@ -80,7 +80,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
     progress.end();
     ended?;
     let server_command = order.server.words.join(" ");
-    let making = Making {
+    let making = ReportInputs {
         experiment: order.experiment,
         plan,
         form: order.form,
@@ -94,7 +94,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
 }
 
 /// An experiment under way.
-struct Course<'a> {
+struct ExperimentRun<'a> {
     order: &'a Order<'a>,
     progress: &'a Progress,
     kept: Kept,
@@ -104,7 +104,7 @@ struct Course<'a> {
     runs: Vec<CellRun>,
 }
 
-impl Course<'_> {
+impl ExperimentRun<'_> {
     /// Measures what is not kept of a group, and takes all of it to the results.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Course<'_> {
         let mut failure = None;
         if !turns.is_empty() {
             let missing_s = planned_s(u32::try_from(turns.len()).unwrap_or(u32::MAX));
-            let at = At {
+            let at = GroupRun {
                 order: self.order,
                 group,
                 repeat,
@@ -225,7 +225,7 @@ impl Clock {
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// A group of cells, about to be measured in turns.
-struct At<'a> {
+struct GroupRun<'a> {
     order: &'a Order<'a>,
     group: &'a Group<'a>,
     repeat: u32,
@@ -237,7 +237,7 @@ struct At<'a> {
     pace: Pace,
 }
 
-impl At<'_> {
+impl GroupRun<'_> {
     /// Each turn is kept as soon as it is whole: levels are compared within turns.
     async fn measure(&self, kept: &Kept, progress: &Progress) -> Result<(), ExperimentError> {
         let plan = self.order.plan;

@@ -11,7 +11,7 @@ use http::Method;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::ExperimentError;
-use super::ground::Ground;
+use super::ground::ServerLimits;
 use crate::driver::Client;
 
 /// A server may have a gigabyte of log to do again before it answers.
@@ -51,7 +51,7 @@ pub(super) struct Server {
 pub(super) struct Start<'a> {
     pub(super) command: &'a ServerCommand,
     pub(super) settings: &'a BTreeMap<String, String>,
-    pub(super) ground: &'a Ground,
+    pub(super) ground: &'a ServerLimits,
     /// The server's own folder; its data is in `data`, what it says in `server.log`.
     pub(super) folder: &'a Path,
 }

@@ -13,7 +13,7 @@ use super::cells::{Cell, Values, substitute};
 use super::definition::Scalar;
 use super::error::ExperimentError;
 use super::fill::{Filling, fill};
-use super::ground::{Ground, Limits};
+use super::ground::{Limits, ServerLimits};
 use super::load_step::{Address, LoadCell, Loaded};
 use super::server::{self, Server, ServerCommand};
 use super::step::{CellStep, Fill, RequestStep, Start, StepAction};
@@ -60,7 +60,7 @@ pub(super) struct Stage<'a> {
     data: PathBuf,
     ram: PathBuf,
     servers: Vec<Server>,
-    ground: Option<Ground>,
+    ground: Option<ServerLimits>,
     cpus: usize,
     name: String,
     pub(super) gathered: Gathered,
@@ -270,7 +270,7 @@ impl<'a> Stage<'a> {
             )));
         }
         if self.ground.is_none() {
-            let ground = Ground::new(self.limits(start, name)?, &self.name);
+            let ground = ServerLimits::new(self.limits(start, name)?, &self.name);
             self.gathered.notes.extend(ground.notes.iter().cloned());
             self.cpus = ground.cpus().unwrap_or(self.cpus);
             self.ground = Some(ground);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use scrinium_lab_report::TimesSummary;
 
-use crate::crew::{Crew, CrewOutcome, CrewSecond, CriticalRegion, DriverUse, Plan, Share, Stop};
+use crate::crew::{CrewOutcome, CrewSecond, CriticalRegion, DriverUse, LocalUsers, Plan, Share, Stop};
 use crate::driver::{Driver, Person};
 use crate::measure::Recorder;
 use crate::remote::{ClockReading, Remote};
@@ -38,14 +38,14 @@ pub(super) struct Ended {
 }
 
 #[allow(clippy::large_enum_variant, reason = "there is one of it")]
-pub(super) enum Hands {
-    Here(Crew),
+pub(super) enum Drivers {
+    Here(LocalUsers),
     There(Vec<Remote>),
 }
 
-impl Hands {
+impl Drivers {
     pub(super) fn here(plan: &Plan, people: &[Person]) -> Self {
-        Self::Here(Crew::new(plan, people, CriticalRegion::here()))
+        Self::Here(LocalUsers::new(plan, people, CriticalRegion::here()))
     }
 
     /// How many drivers there are.

@@ -16,7 +16,7 @@ use crate::monitor::{QUIET_LOOKS, program_name, rest};
 use crate::progress::Progress;
 use crate::remote::Team;
 
-use hands::Hands;
+use hands::Drivers;
 use scrinium_lab_report::run::Deliveries;
 
 pub use crate::crew::{DriverUse, Objectives, Plan, StopConditions, Supplies, judge_supplies};
@@ -103,8 +103,8 @@ async fn load_by<D: Driver>(
             })?),
         };
     let hands = match team {
-        None => Hands::here(plan, &people),
-        Some(team) => Hands::There(team.assigned(ledger.as_ref().map(|(_, ledger)| ledger)).await?),
+        None => Drivers::here(plan, &people),
+        Some(team) => Drivers::There(team.assigned(ledger.as_ref().map(|(_, ledger)| ledger)).await?),
     };
     let drivers = hands.count();
     let began = jiff::Timestamp::now();

@@ -7,7 +7,7 @@ use scrinium_lab_report::run::Phase;
 use tokio::time::MissedTickBehavior;
 
 use super::counts::CountsMeter;
-use super::hands::{DriverData, Hands};
+use super::hands::{DriverData, Drivers};
 use crate::crew::{Plan, Share, Stop, StopConditions};
 use crate::driver::{Driver, Person, ServerCounts};
 use crate::measure::{KeptSecond, Recorder, Times};
@@ -79,7 +79,7 @@ pub(super) async fn run<D: Driver>(
     plan: &Plan,
     people: &[Person],
     server_pids: &[u32],
-    hands: Hands,
+    hands: Drivers,
     progress: &Progress,
 ) -> RunData {
     let mut server = ProcessMeter::of(server_pids);
@@ -123,7 +123,7 @@ struct Run<'a> {
     plan: &'a Plan,
     server: Option<ProcessMeter>,
     counts: CountsMeter,
-    hands: Hands,
+    hands: Drivers,
     begin: Instant,
     phase: Phase,
     hold: Option<(Instant, Instant)>,

@@ -20,7 +20,7 @@ use super::login::{Side, challenge, is_proof, proof};
 use super::message::{Answer, Assignment, Greeting, Login, Order, Word};
 use super::version;
 use crate::arguments::DriveArguments;
-use crate::crew::{Asked, Crew, CriticalRegion, Plan, Share, Stop, provide};
+use crate::crew::{Asked, CriticalRegion, LocalUsers, Plan, Share, Stop, provide};
 use crate::driver::{Driver, Person, Targets};
 use crate::error::LabError;
 use crate::monitor::{machine_identity, this_machine};
@@ -138,7 +138,7 @@ struct Work {
     plan: Plan,
     people: Vec<Person>,
     share: Share,
-    crew: Crew,
+    crew: LocalUsers,
     asked: mpsc::Receiver<Asked>,
     granted: Arc<Semaphore>,
 }
@@ -161,7 +161,7 @@ impl Work {
             .map_err(|failure| LabError::NoServer { target: plan.target.clone(), failure })?;
         let people = plan.people();
         let (region, asked, granted) = CriticalRegion::shared();
-        let crew = Crew::new(&plan, &people, region);
+        let crew = LocalUsers::new(&plan, &people, region);
         Ok(Self { driver, plan, people, share, crew, asked, granted })
     }
 }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use scrinium_imap_wire::{
-    BodyStructure, Decision, Envelope, FetchItem, FrameLimits, FrameReader, NameEncoding, Response,
-    SinglePart, Speaker, Step, ValueLimits,
+    BodyStructure, Decision, Envelope, FetchItem, FrameLimits, FrameReader, FrameStep, NameEncoding,
+    Response, SinglePart, Speaker, ValueLimits,
 };
 use scrinium_mailbox::MapBuilder;
 
@@ -21,8 +21,8 @@ fn answers(bytes: &[u8]) -> Vec<Described> {
         let (taken, step) = reader.read(rest).unwrap();
         rest = &rest[taken..];
         match step {
-            Step::Announced(_) => assert_eq!(reader.decide(Decision::Keep), Ok(None)),
-            Step::Frame(parts) => {
+            FrameStep::Announced(_) => assert_eq!(reader.decide(Decision::Keep), Ok(None)),
+            FrameStep::Frame(parts) => {
                 let response = Response::parse(&parts, NameEncoding::Utf8, ValueLimits::default());
                 if let Ok(Response::Fetch { items, .. }) = response {
                     found.push(described(items));

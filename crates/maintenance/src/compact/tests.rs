@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, ManualClock};
-use scrinium_database::writer::Foreseen;
+use scrinium_database::writer::PrefetchedHeads;
 use scrinium_database::{Access, DatabaseOptions, Edit, EditMode, FolderChange};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -63,7 +63,7 @@ fn a_tombstone_that_updates_on_their_way_keep_is_purged_by_a_later_compaction() 
     let world = World::new();
     let revision = world.put(vec![json!({"_id": "a"})]).remove(0);
     // Another update has read its documents, and does not get on.
-    let on_its_way = Foreseen::read(&world.database, ["b"].into_iter()).unwrap();
+    let on_its_way = PrefetchedHeads::read(&world.database, ["b"].into_iter()).unwrap();
     world.put(vec![json!({"_id": "a", "_rev": revision, "_deleted": true})]);
     world.put(vec![json!({"_id": "c"})]);
     assert_eq!(world.purge().documents, 0, "the update on its way would build on it");
@@ -85,7 +85,7 @@ fn a_tombstone_that_is_held_back_hides_nothing_that_left_a_folder_behind_it() {
     let revision = world.put(vec![json!({"_id": "a"}), json!({"_id": "m"})]).remove(0);
     change(|folder| FolderChange::Add { folder });
     let seen = changes(0).last;
-    let on_its_way = Foreseen::read(&world.database, ["b"].into_iter()).unwrap();
+    let on_its_way = PrefetchedHeads::read(&world.database, ["b"].into_iter()).unwrap();
     world.put(vec![json!({"_id": "a", "_rev": revision, "_deleted": true})]);
     change(|folder| FolderChange::Remove { folder });
     world.put(vec![json!({"_id": "c"})]);

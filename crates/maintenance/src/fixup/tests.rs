@@ -16,7 +16,7 @@ use scrinium_store::{Batch, Family, Store, StoreOptions};
 use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
-use super::{FindingKind, FixupOptions, FixupReport, FindingOutcome};
+use super::{FindingKind, FindingOutcome, FixupOptions, FixupReport};
 
 const LOOK: FixupOptions = FixupOptions { views: true, contents: true, repair: false };
 const REPAIR: FixupOptions = FixupOptions { views: true, contents: true, repair: true };

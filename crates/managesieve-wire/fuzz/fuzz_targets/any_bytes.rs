@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use scrinium_managesieve_wire::{
-    Capability, Command, Frame, FrameLimits, FrameReader, ListedScript, ServerLine, Speaker, Step,
+    Capability, Command, Frame, FrameLimits, FrameReader, ListedScript, ServerLine, Speaker, FrameStep,
 };
 
 const LIMITS: FrameLimits =
@@ -19,8 +19,8 @@ fn frames(bytes: &[u8], piece: usize, speaker: Speaker) -> Vec<Frame> {
             let Ok((taken, step)) = reader.read(piece) else { return found };
             piece = &piece[taken..];
             match step {
-                Step::More => break,
-                Step::Frame(frame) | Step::TooLong(frame) => found.push(frame),
+                FrameStep::More => break,
+                FrameStep::Frame(frame) | FrameStep::TooLong(frame) => found.push(frame),
             }
         }
     }

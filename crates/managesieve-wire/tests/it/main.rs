@@ -6,23 +6,23 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use scrinium_managesieve_wire::{
-    Capability, ClientLine, Command, CommandError, Frame, FrameError, FrameLimits, FrameReader,
+    Capability, ClientLine, Command, CommandError, Frame, FrameError, FrameLimits, FrameReader, FrameStep,
     InitialResponse, ListedScript, Mechanism, ResponseCode, ScriptName, ServerLine, Speaker, Status,
-    StatusKind, Step, Token, write_sasl_challenge, write_sasl_line, write_text,
+    StatusKind, Token, write_sasl_challenge, write_sasl_line, write_text,
 };
 
 const LIMITS: FrameLimits =
     FrameLimits { line_bytes: 8_192, literal_bytes: 65_536, dropped_bytes: 1 << 20, literals: 4 };
 
 /// The frames of what was sent, which comes in pieces.
-fn steps(sent: &[u8], piece: usize, speaker: Speaker) -> Result<Vec<Step>, FrameError> {
+fn steps(sent: &[u8], piece: usize, speaker: Speaker) -> Result<Vec<FrameStep>, FrameError> {
     let mut reader = FrameReader::new(LIMITS, speaker);
     let mut found = Vec::new();
     for mut piece in sent.chunks(piece) {
         loop {
             let (taken, step) = reader.read(piece)?;
             piece = &piece[taken..];
-            if step == Step::More {
+            if step == FrameStep::More {
                 break;
             }
             found.push(step);
@@ -35,7 +35,7 @@ fn steps(sent: &[u8], piece: usize, speaker: Speaker) -> Result<Vec<Step>, Frame
 fn frames(sent: &[u8], piece: usize, speaker: Speaker) -> Vec<Frame> {
     let steps = steps(sent, piece, speaker).unwrap();
     let frames = steps.into_iter().map(|step| match step {
-        Step::Frame(frame) => frame,
+        FrameStep::Frame(frame) => frame,
         other => panic!("{other:?}"),
     });
     frames.collect()
@@ -185,7 +185,7 @@ proptest! {
                 let mut rest = &bytes[..];
                 while let Ok((taken, step)) = reader.read(&rest[..piece.min(rest.len())]) {
                     rest = &rest[taken..];
-                    if let Step::Frame(frame) = step {
+                    if let FrameStep::Frame(frame) = step {
                         let _ = (Command::parse(&frame), ServerLine::parse(&frame), frame.sasl_line());
                     } else if rest.is_empty() {
                         break;
@@ -262,7 +262,9 @@ fn a_script_that_is_too_long_is_never_read_as_commands() {
     let sent = format!("PUTSCRIPT \"a\" {{{}+}}\r\n{script}\r\nNOOP\r\n", script.len());
     for piece in [1, 7, 100_000] {
         let found = steps(sent.as_bytes(), piece, Speaker::Client).unwrap();
-        let [Step::TooLong(refused), Step::Frame(noop)] = found.as_slice() else { panic!("{found:?}") };
+        let [FrameStep::TooLong(refused), FrameStep::Frame(noop)] = found.as_slice() else {
+            panic!("{found:?}")
+        };
         assert_eq!(refused.tokens().unwrap()[0], Token::Word("PUTSCRIPT".to_owned()));
         assert_eq!(Command::parse(noop), Ok(Command::Noop(None)));
     }

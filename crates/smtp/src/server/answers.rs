@@ -3,7 +3,7 @@
 use scrinium_smtp_wire::{EnhancedCode, Reply};
 
 use crate::server::request::{Answer, Delivery, RecipientVerdict, Refusal};
-use crate::server::session::{Chunk, Pending, Refused, ServerSession, State, Transaction, reply};
+use crate::server::session::{Chunk, Pending, Refused, ServerSession, SessionState, Transaction, reply};
 
 impl ServerSession {
     /// An answer of a kind that does not fit its request counts as trouble of ours.
@@ -69,7 +69,7 @@ impl ServerSession {
                 let word = if self.options.service == crate::Service::Lmtp { "LMTP" } else { "ESMTP" };
                 let line = format!("220 {} {word}", self.options.host);
                 self.say_line(&line);
-                self.state = State::Commands;
+                self.state = SessionState::Commands;
             }
             Answer::Refused(refusal) => self.close(&refusal.reply()),
             _ => self.close(&reply(421, (4, 3, 2), "The server cannot take mail now; try again later")),
@@ -84,7 +84,7 @@ impl ServerSession {
         self.person = None;
         self.forget();
         self.drop_input();
-        self.state = State::Commands;
+        self.state = SessionState::Commands;
     }
 
     fn refused(&mut self, answer: Answer) {
@@ -168,7 +168,7 @@ impl ServerSession {
                 let times = self.answers_of_text(recipients, chunk.is_last);
                 self.forget();
                 chunk.refused = Some(Refused { reply: refusal_of(answer).reply(), times });
-                self.state = State::Chunk(chunk);
+                self.state = SessionState::Chunk(chunk);
             }
         }
     }

@@ -8,7 +8,7 @@ use scrinium_smtp_wire::{
 use crate::received::protocol_word;
 use crate::server::options::Service;
 use crate::server::request::{Envelope, EnvelopeRecipient, RecipientQuestion, Request, SenderQuestion};
-use crate::server::session::{Chunk, Pending, Refused, ServerSession, State, reply};
+use crate::server::session::{Chunk, Pending, Refused, ServerSession, SessionState, reply};
 use crate::time::{internet_date, read_internet_date};
 
 /// What a browser says that a page has sent here to speak in its name.
@@ -329,7 +329,7 @@ impl ServerSession {
         if chunk.refused.is_none() && self.incoming().is_none() {
             return self.begin(Some(chunk));
         }
-        self.state = State::Chunk(chunk);
+        self.state = SessionState::Chunk(chunk);
     }
 
     fn begin(&mut self, chunk: Option<Chunk>) {

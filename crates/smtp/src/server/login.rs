@@ -4,7 +4,7 @@ use scrinium_credentials::sasl::{Ending, ExchangeError, SaslMechanism, ServerExc
 use scrinium_smtp_wire::{ClientLine, InitialResponse, Mechanism, Reply, client_line};
 
 use crate::server::request::{LoginVerdict, Request};
-use crate::server::session::{Pending, ServerSession, State, reply};
+use crate::server::session::{Pending, ServerSession, SessionState, reply};
 
 impl ServerSession {
     pub(super) fn authenticate(&mut self, mechanism: &Mechanism, response: Option<&InitialResponse>) {
@@ -53,22 +53,22 @@ impl ServerSession {
         match step {
             Ok(Step::Challenge(challenge)) => {
                 self.challenge(&challenge);
-                self.state = State::Login(exchange);
+                self.state = SessionState::Login(exchange);
             }
             Ok(Step::Account(name)) => {
-                self.state = State::Commands;
+                self.state = SessionState::Commands;
                 self.ask(Pending::Account(exchange), Request::Account(name));
             }
             Ok(Step::Claim(claim)) => {
-                self.state = State::Commands;
+                self.state = SessionState::Commands;
                 self.ask(Pending::LogIn(exchange), Request::LogIn(claim));
             }
             Err(ExchangeError::Random(_)) => {
-                self.state = State::Commands;
+                self.state = SessionState::Commands;
                 self.say(&reply(454, (4, 7, 0), "Nobody can log in now; try again later"));
             }
             Err(error) => {
-                self.state = State::Commands;
+                self.state = SessionState::Commands;
                 let reply = match error {
                     ExchangeError::TooLong => reply(500, (5, 5, 6), &error.to_string()),
                     ExchangeError::Malformed | ExchangeError::Order => {
@@ -89,20 +89,20 @@ impl ServerSession {
 
     /// A line of the client's in an exchange.
     pub(super) fn login_line(&mut self, line: &[u8]) {
-        let state = std::mem::replace(&mut self.state, State::Commands);
+        let state = std::mem::replace(&mut self.state, SessionState::Commands);
         if line.len() > self.limits().login_line_bytes {
             return self.login_failed(&reply(500, (5, 5, 6), "The line is too long for a log-in"));
         }
         let response = match (client_line(line), state) {
             // Whatever it says: it has failed.
-            (_, State::LoginFailing(reply)) => return self.login_failed(&reply),
+            (_, SessionState::LoginFailing(reply)) => return self.login_failed(&reply),
             (Ok(ClientLine::Cancel), _) => {
                 // RFC 4954, section 4.
                 return self.error(&reply(501, (5, 7, 0), "The log-in was given up"));
             }
             (Err(error), _) => return self.login_failed(&reply(501, (5, 5, 2), &error.to_string())),
-            (Ok(ClientLine::Response(_)), State::LoginEnding(person)) => return self.admit(person),
-            (Ok(ClientLine::Response(response)), State::Login(exchange)) => (response, exchange),
+            (Ok(ClientLine::Response(_)), SessionState::LoginEnding(person)) => return self.admit(person),
+            (Ok(ClientLine::Response(response)), SessionState::Login(exchange)) => (response, exchange),
             (Ok(ClientLine::Response(_)), _) => return,
         };
         let (response, mut exchange) = response;
@@ -128,7 +128,7 @@ impl ServerSession {
                     // SMTP has no success with data (RFC 4422, section 3.6).
                     Ending::Success(Some(data)) => {
                         self.challenge(&data);
-                        self.state = State::LoginEnding(person);
+                        self.state = SessionState::LoginEnding(person);
                     }
                     _ => self.admit(person),
                 };
@@ -145,7 +145,7 @@ impl ServerSession {
         match exchange.end(false, self.options.discovery_url.as_deref()) {
             Ending::Failure(Some(data)) => {
                 self.challenge(&data);
-                self.state = State::LoginFailing(refused);
+                self.state = SessionState::LoginFailing(refused);
             }
             _ => self.login_failed(&refused),
         }

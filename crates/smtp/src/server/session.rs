@@ -19,7 +19,7 @@ const INPUT_MIN_BYTES: usize = 16 * 1024;
 /// What an idle session may keep of its buffers.
 const IDLE_BUFFER_BYTES: usize = 512;
 
-pub(super) enum State {
+pub(super) enum SessionState {
     /// Nobody was greeted.
     Opening,
     Commands,
@@ -101,7 +101,7 @@ pub struct ServerSession {
     used: usize,
     output: Vec<u8>,
     scanner: LineScanner,
-    pub(super) state: State,
+    pub(super) state: SessionState,
     pub(super) pending: Option<Pending>,
     asked: Option<(Pending, Request)>,
     /// The surroundings have a message that does not come.
@@ -124,7 +124,7 @@ impl fmt::Debug for ServerSession {
 }
 
 /// How a step ends.
-pub(super) enum Step {
+pub(super) enum StepEnd {
     /// Something was done.
     Done,
     /// More input is needed.
@@ -146,7 +146,7 @@ impl ServerSession {
             used: 0,
             output: Vec::new(),
             scanner: LineScanner::new(limits.login_line_bytes.max(limits.command_bytes), LineEnds::Strict),
-            state: State::Opening,
+            state: SessionState::Opening,
             pending: None,
             asked: None,
             abandons: false,
@@ -164,7 +164,7 @@ impl ServerSession {
     /// Takes bytes that have come; how many: fewer than there are where the buffer is full. The rest is offered once more later.
     pub fn receive(&mut self, bytes: &[u8], now_ms: u64) -> usize {
         self.now_ms = now_ms;
-        if matches!(self.state, State::Closed) {
+        if matches!(self.state, SessionState::Closed) {
             return bytes.len();
         }
         if matches!(self.pending, Some(Pending::StartTls)) && !bytes.is_empty() {
@@ -207,7 +207,7 @@ impl ServerSession {
             if self.is_closed() || self.output.len() >= self.limits().output_bytes {
                 return None;
             }
-            if let Step::Starved = self.step() {
+            if let StepEnd::Starved = self.step() {
                 self.shrink();
                 return None;
             }
@@ -245,7 +245,7 @@ impl ServerSession {
     /// Whether the connection is to be closed once the output is sent and [`Self::next`] gives nothing more.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, SessionState::Closed)
     }
 
     /// When [`Self::time_passed`] has something to do, if nothing happens before.
@@ -256,7 +256,7 @@ impl ServerSession {
             _ if self.is_closed() => return u64::MAX,
             (Some(Pending::StartTls), _) => self.asked_ms.saturating_add(times.tls_ms),
             (Some(_), _) => return self.asked_ms.saturating_add(times.answer_ms),
-            (None, State::Data { .. } | State::Chunk(_)) => self.text_deadline_ms(),
+            (None, SessionState::Data { .. } | SessionState::Chunk(_)) => self.text_deadline_ms(),
             (None, _) => self.active_ms.saturating_add(times.command_ms),
         };
         if self.options.service == Service::Submission && self.person.is_none() {
@@ -417,7 +417,7 @@ impl ServerSession {
         self.reset();
         self.pending = None;
         self.asked = None;
-        self.state = State::Closed;
+        self.state = SessionState::Closed;
         self.drop_input();
     }
 
@@ -457,54 +457,57 @@ impl ServerSession {
         all.into_iter().filter(|mechanism| self.options.mechanisms.contains(mechanism)).collect()
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> StepEnd {
         match &mut self.state {
-            State::Opening => {
+            SessionState::Opening => {
                 let peer = self.peer.clone();
                 self.ask(Pending::Greet, Request::Greet(peer));
-                Step::Done
+                StepEnd::Done
             }
-            State::SkipLine(skipper) => {
+            SessionState::SkipLine(skipper) => {
                 let rest = self.input.get(self.used..).unwrap_or_default();
                 let (skipped, is_over) =
                     skipper.skip(rest).map_or((rest.len(), false), |bytes| (bytes, true));
                 self.use_input(skipped);
                 if is_over {
-                    self.state = State::Commands;
-                    return Step::Done;
+                    self.state = SessionState::Commands;
+                    return StepEnd::Done;
                 }
-                Step::Starved
+                StepEnd::Starved
             }
-            State::Commands | State::Login(_) | State::LoginFailing(_) | State::LoginEnding(_) => {
-                self.step_line()
-            }
-            State::Data { .. } => self.step_data(),
-            State::Chunk(_) => self.step_chunk(),
-            State::Closed => Step::Starved,
+            SessionState::Commands
+            | SessionState::Login(_)
+            | SessionState::LoginFailing(_)
+            | SessionState::LoginEnding(_) => self.step_line(),
+            SessionState::Data { .. } => self.step_data(),
+            SessionState::Chunk(_) => self.step_chunk(),
+            SessionState::Closed => StepEnd::Starved,
         }
     }
 
-    fn step_line(&mut self) -> Step {
+    fn step_line(&mut self) -> StepEnd {
         let rest = self.input.get(self.used..).unwrap_or_default();
         match self.scanner.find(rest) {
-            Ok(None) => Step::Starved,
+            Ok(None) => StepEnd::Starved,
             Ok(Some(Line { text, consumed })) => {
                 let line = text.to_vec();
                 self.use_input(consumed);
                 self.active_ms = self.now_ms;
                 self.take_line(&line);
-                Step::Done
+                StepEnd::Done
             }
             Err(error) => {
                 self.refuse_line(error);
-                Step::Done
+                StepEnd::Done
             }
         }
     }
 
     fn take_line(&mut self, line: &[u8]) {
         match self.state {
-            State::Login(_) | State::LoginFailing(_) | State::LoginEnding(_) => self.login_line(line),
+            SessionState::Login(_) | SessionState::LoginFailing(_) | SessionState::LoginEnding(_) => {
+                self.login_line(line)
+            }
             _ => {
                 let is_login = line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"AUTH "));
                 if line.len() > self.limits().command_bytes && !is_login {
@@ -521,7 +524,7 @@ impl ServerSession {
 
     /// What came is no line: its rest is read over, as far as its end has not come.
     fn refuse_line(&mut self, error: LineError) {
-        self.state = State::SkipLine(LineSkipper::default());
+        self.state = SessionState::SkipLine(LineSkipper::default());
         self.error(&line_reply(error));
     }
 }

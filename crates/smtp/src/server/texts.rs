@@ -5,7 +5,7 @@ use crate::repeat::{Source, message_repeat_id, repeat_ids};
 use crate::server::incoming::{Flow, Incoming};
 use crate::server::options::Service;
 use crate::server::request::{Delivery, Refusal, Request, TextSummary};
-use crate::server::session::{Chunk, Pending, ServerSession, State, Step, Transaction, reply};
+use crate::server::session::{Chunk, Pending, ServerSession, SessionState, StepEnd, Transaction, reply};
 
 impl ServerSession {
     /// The surroundings are ready for a text.
@@ -16,10 +16,10 @@ impl ServerSession {
         let incoming = Incoming::new(&options, chunk.is_some(), id, first, now_ms);
         transaction.incoming = Some(Box::new(incoming));
         match chunk {
-            Some(chunk) => self.state = State::Chunk(chunk),
+            Some(chunk) => self.state = SessionState::Chunk(chunk),
             None => {
                 self.say_line("354 Send the message, and end it with a line of one dot");
-                self.state = State::Data { is_over: false };
+                self.state = SessionState::Data { is_over: false };
             }
         }
     }
@@ -80,11 +80,11 @@ impl ServerSession {
         }
     }
 
-    pub(super) fn step_data(&mut self) -> Step {
+    pub(super) fn step_data(&mut self) -> StepEnd {
         if self.text_flows() {
-            return Step::Done;
+            return StepEnd::Done;
         }
-        let State::Data { is_over } = self.state else { return Step::Done };
+        let SessionState::Data { is_over } = self.state else { return StepEnd::Done };
         if is_over {
             let is_unclear = self.incoming().is_some_and(Incoming::is_unclear);
             self.text_is_whole(true);
@@ -93,11 +93,11 @@ impl ServerSession {
                 let text = "Where the message ends is not clear; the connection is closed";
                 self.close(&reply(421, (4, 7, 0), text));
             }
-            return Step::Done;
+            return StepEnd::Done;
         }
         let piece_bytes = self.limits().piece_bytes.max(1);
         if self.rest().is_empty() {
-            return Step::Starved;
+            return StepEnd::Starved;
         }
         let input = self.lend_input();
         let rest = input.get(self.used()..).unwrap_or_default();
@@ -105,19 +105,19 @@ impl ServerSession {
         let read = self.incoming_mut().map(|incoming| incoming.read_dots(piece));
         self.return_input(input);
         let (Some((consumed, finished)), Some(incoming)) = (read, self.incoming_mut()) else {
-            return Step::Starved;
+            return StepEnd::Starved;
         };
         let is_endless = incoming.is_endless();
         if finished {
             incoming.end();
-            self.state = State::Data { is_over: true };
+            self.state = SessionState::Data { is_over: true };
             self.active_ms_now();
         }
         self.use_input(consumed);
         if is_endless && !finished {
             self.endless();
         }
-        Step::Done
+        StepEnd::Done
     }
 
     fn endless(&mut self) {
@@ -127,17 +127,17 @@ impl ServerSession {
         self.close(&reply(421, (4, 3, 4), "The message does not end; the connection is closed"));
     }
 
-    pub(super) fn step_chunk(&mut self) -> Step {
+    pub(super) fn step_chunk(&mut self) -> StepEnd {
         if self.text_flows() {
-            return Step::Done;
+            return StepEnd::Done;
         }
         let piece_bytes = self.limits().piece_bytes.max(1);
         let input = self.lend_input();
         let rest = input.get(self.used()..).unwrap_or_default();
         let piece = rest.get(..rest.len().min(piece_bytes)).unwrap_or_default();
-        let State::Chunk(chunk) = &mut self.state else {
+        let SessionState::Chunk(chunk) = &mut self.state else {
             self.return_input(input);
-            return Step::Done;
+            return StepEnd::Done;
         };
         let is_refused = chunk.refused.is_some();
         let taken = chunk.reader.take(piece);
@@ -149,43 +149,43 @@ impl ServerSession {
         self.return_input(input);
         self.use_input(taken);
         if !is_over {
-            return if taken == 0 { Step::Starved } else { Step::Done };
+            return if taken == 0 { StepEnd::Starved } else { StepEnd::Done };
         }
         self.chunk_is_over()
     }
 
-    fn chunk_is_over(&mut self) -> Step {
-        let State::Chunk(chunk) = &mut self.state else { return Step::Done };
+    fn chunk_is_over(&mut self) -> StepEnd {
+        let SessionState::Chunk(chunk) = &mut self.state else { return StepEnd::Done };
         let is_last = chunk.is_last;
         if let Some(refused) = chunk.refused.take() {
-            self.state = State::Commands;
+            self.state = SessionState::Commands;
             self.active_ms_now();
             for _ in 1..refused.times {
                 self.say(&refused.reply);
             }
             self.error(&refused.reply);
-            return Step::Done;
+            return StepEnd::Done;
         }
         if let Some(incoming) = self.incoming_mut().filter(|_| is_last) {
             incoming.end();
         }
         // What the end has brought goes first.
         if self.text_flows() {
-            return Step::Done;
+            return StepEnd::Done;
         }
         self.active_ms_now();
         if is_last || self.incoming().is_none_or(|incoming| incoming.refusal().is_some()) {
             self.text_is_whole(is_last);
-            return Step::Done;
+            return StepEnd::Done;
         }
-        self.state = State::Commands;
+        self.state = SessionState::Commands;
         self.say(&reply(250, (2, 0, 0), "The chunk is here"));
-        Step::Done
+        StepEnd::Done
     }
 
     /// Nothing more of this text comes, or wants to be seen.
     fn text_is_whole(&mut self, is_last: bool) {
-        self.state = State::Commands;
+        self.state = SessionState::Commands;
         let Some(transaction) = &self.transaction else { return };
         let Some(incoming) = &transaction.incoming else { return };
         if let Some(refusal) = incoming.refusal().cloned() {

@@ -23,7 +23,6 @@ use scrinium_index::Rebuild;
 use scrinium_statistics::Task;
 use scrinium_store::{Family, Purpose, Snapshot, SortedFiles, Store};
 
-use crate::courtesy;
 use crate::entries::Entry;
 use crate::error::OrDatabaseError as _;
 use crate::group::View;
@@ -32,6 +31,7 @@ use crate::lists::list_key;
 use crate::open::OpenDatabase;
 use crate::registry::{forget_leftovers, note_leftovers};
 use crate::update::cores;
+use crate::yielding;
 use run::Run;
 use segment::{Evaluation, Segment};
 use shown::Shown;
@@ -109,7 +109,7 @@ fn in_the_background<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             scrinium_store::come_after_others();
-            courtesy::begin();
+            yielding::begin();
             work()
         });
         thread.join().unwrap_or_else(|_| Err(panicked("a build of views")))
@@ -193,7 +193,7 @@ impl<'a> Written<'a> {
     }
 
     fn one_more(&self) -> Result<()> {
-        courtesy::give_way();
+        yielding::give_way();
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(Self::TOLD_EVERY) {
             self.tell(done);
@@ -231,7 +231,7 @@ fn write<'a>(
     let (jobs, made) = (Mutex::new(jobs), Mutex::new(Made::default()));
     let written = &Written::new(evaluation, entries);
     let work = || {
-        courtesy::begin();
+        yielding::begin();
         loop {
             let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(job) = job else { return Ok(()) };

@@ -40,7 +40,7 @@ pub(crate) enum Step {
     Delete {
         document: u8,
     },
-    FolderPlace(Vec<(u8, Placing)>),
+    Place(Vec<(u8, Placing)>),
     Mark {
         person: usize,
         documents: Vec<u8>,

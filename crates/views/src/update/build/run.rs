@@ -14,8 +14,8 @@ use scrinium_assertion::never;
 use scrinium_contents::wire::{Input, put_bytes};
 use scrinium_database::{DatabaseError, Result};
 
-use crate::courtesy;
 use crate::entries::Entry;
+use crate::yielding;
 
 /// Memory is taken in pieces of at most so much, so that it need not be copied as it grows.
 pub(super) const PIECE_BYTES_MAX: usize = 1 << 20;
@@ -105,7 +105,7 @@ impl Run {
         // Ranges of places whose keys agree in this many bytes.
         let mut open = vec![(0..places.len(), 0)];
         while let Some((range, depth)) = open.pop() {
-            courtesy::give_way();
+            yielding::give_way();
             let start = range.start;
             // Entries that are left out of order are refused by the index.
             let Some(group) = places.get_mut(range) else {
@@ -118,7 +118,7 @@ impl Run {
             }
             let depth = depth + shared_bytes(group.iter().map(|place| rest(place, depth)));
             for some in group.chunks_mut(MANY) {
-                courtesy::give_way();
+                yielding::give_way();
                 some.iter_mut().for_each(|place| place.window = window_of(rest(place, depth)));
             }
             sort_by_window(group);
@@ -158,7 +158,7 @@ fn shared_bytes<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
     let first = keys.next().unwrap_or_default();
     let shared = |shared: usize, (number, key): (usize, &[u8])| {
         if number.is_multiple_of(MANY) {
-            courtesy::give_way();
+            yielding::give_way();
         }
         first.iter().take(shared).zip(key).take_while(|(left, right)| left == right).count()
     };
@@ -169,7 +169,7 @@ fn shared_bytes<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
 fn sort_by_window(places: &mut [RecordPlace]) {
     let mut open = vec![places];
     while let Some(part) = open.pop() {
-        courtesy::give_way();
+        yielding::give_way();
         if part.len() <= MANY {
             part.sort_unstable_by_key(|place| place.window);
         } else {

@@ -14,13 +14,13 @@ use scrinium_statistics::Task;
 use scrinium_store::{Direction, Family, IoClass, KeyRange, Reservation, ScanOptions, Snapshot};
 
 use super::run::{PIECE_BYTES_MAX, Run};
-use crate::courtesy;
 use crate::entries::encode_list;
 use crate::evaluate::Evaluator;
 use crate::group::View;
 use crate::lists::put_list;
 use crate::open::OpenDatabase;
 use crate::update::cores;
+use crate::yielding;
 
 /// Documents handed from the reader to an evaluator at once, and their bytes.
 const DOCUMENTS_AT_ONCE: usize = if cfg!(test) { 64 } else { 256 };
@@ -152,7 +152,7 @@ impl Evaluation<'_> {
             {
                 let id =
                     keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.database.name()))?;
-                courtesy::give_way();
+                yielding::give_way();
                 bytes += value.len();
                 documents.push((id.to_owned(), value.to_vec()));
             }
@@ -180,7 +180,7 @@ impl Evaluation<'_> {
         receiver: &Mutex<mpsc::Receiver<Load>>,
         held_bytes: &AtomicUsize,
     ) -> Result<Evaluated> {
-        courtesy::begin();
+        yielding::begin();
         let runs = self.views.iter().map(|_| Run::new(self.piece_bytes())).collect();
         let mut evaluated = Evaluated { runs, lists: BTreeMap::new() };
         let mut evaluator = Evaluator::new(self.database, self.views.to_vec(), self.environment);
@@ -223,7 +223,7 @@ impl Evaluation<'_> {
         let all = evaluator.entries_of_many(&alive)?;
         always!(all.len() == alive.len(), "each document that is evaluated has its entries")?;
         for ((id, _), entries) in alive.iter().zip(all) {
-            courtesy::give_way();
+            yielding::give_way();
             let mut record = Vec::new();
             for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
                 if !some.is_empty() {

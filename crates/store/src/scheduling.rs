@@ -136,7 +136,7 @@ mod tests {
                 "this system does not tell a thread's policy (/proc/thread-self/sched)",
             );
         }
-        let child = ["--ignored", "--exact", "precedence::tests::child_that_was_begun_as_a_batch"];
+        let child = ["--ignored", "--exact", "scheduling::tests::child_that_was_begun_as_a_batch"];
         let test = std::env::current_exe().unwrap();
         // Of util-linux; a system without it has nobody who begins a server so.
         let Ok(ended) =
