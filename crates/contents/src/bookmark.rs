@@ -3,7 +3,8 @@
 //! A bookmark holds only as long as nothing can come to lie wrongly behind it: contents that are stored meanwhile go where
 //! the setting says, so a bookmark goes when the setting changes, and when something else is moved.
 
-use scrinium_store::{Batch, Family};
+use scrinium_assertion::never;
+use scrinium_store::{Batch, Family, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::contents::Contents;
@@ -77,7 +78,9 @@ impl Contents {
 
     pub(crate) fn put_bookmark(&self, bookmark: &Bookmark) -> Result<()> {
         let mut batch = Batch::new();
-        batch.put(Family::Meta, keys::BOOKMARK, &serde_json::to_vec(bookmark).unwrap_or_default());
+        let json = serde_json::to_vec(bookmark)
+            .map_err(|error| StoreError::from(never!("a bookmark can be written as JSON", "{error}")))?;
+        batch.put(Family::Meta, keys::BOOKMARK, &json);
         Ok(self.store.commit(batch)?)
     }
 }

@@ -3,6 +3,8 @@
 use scrinium_objects::ObjectError;
 use scrinium_store::StoreError;
 
+use crate::hex::hex;
+
 /// Result of an operation on contents.
 pub type Result<T> = std::result::Result<T, ContentError>;
 
@@ -99,6 +101,11 @@ const fn is_lost(error: &ObjectError) -> bool {
 
 fn is_full(error: &ObjectError) -> bool {
     matches!(error, ObjectError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull)
+}
+
+/// Says in the log that a key cannot be read, for work that goes on with the next one.
+pub(crate) fn damaged_key(what: &str, key: &[u8]) {
+    tracing::error!(key = hex(key), "a {what} cannot be read: its key is damaged; see docs/operate/fixup.md");
 }
 
 impl From<ObjectError> for ContentError {

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use scrinium_assertion::never;
 use scrinium_objects::{MAX_BYTES, ObjectName, Objects, Stored, open_bucket};
-use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::contents::PIECE_BYTES;
@@ -58,7 +59,14 @@ impl BucketPart {
     /// The number of the part.
     #[must_use]
     pub fn home(&self) -> u64 {
-        u64::from_str_radix(&self.home, 16).unwrap_or_default()
+        u64::from_str_radix(&self.home, 16).unwrap_or_else(|_| {
+            never!("a place that is known has the number of its part", "{}", self.address);
+            0
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        u64::from_str_radix(&self.home, 16).is_ok()
     }
 }
 
@@ -108,7 +116,9 @@ impl Places {
         while let Some((key, value)) = cursor.next()? {
             let number = key.get(1..5).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
             match (number, serde_json::from_slice(value)) {
-                (Some(number), Ok(place)) => drop(known.insert(number, place)),
+                (Some(number), Ok(place)) if BucketPart::is_whole(&place) => {
+                    known.insert(number, place);
+                }
                 _ => tracing::error!(
                     "the record of where attachments lie is damaged; see docs/operate/fixup.md for how to recover"
                 ),
@@ -182,7 +192,9 @@ impl Places {
         let number = known.last_key_value().map_or(1, |(number, _)| number.saturating_add(1));
         let place = BucketPart { address, home: format!("{:016x}", rand::random::<u64>()), log };
         let mut batch = Batch::new();
-        batch.put(Family::Meta, &keys::object_place(number), &serde_json::to_vec(&place).unwrap_or_default());
+        let json = serde_json::to_vec(&place)
+            .map_err(|error| StoreError::from(never!("a place can be written as JSON", "{error}")))?;
+        batch.put(Family::Meta, &keys::object_place(number), &json);
         self.store.commit(batch)?;
         known.insert(number, place.clone());
         Ok((number, place))

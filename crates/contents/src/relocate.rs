@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bookmark::{Bookmark, Ordered};
 use crate::contents::{Contents, PIECE_BYTES};
-use crate::error::{ContentError, Result};
+use crate::error::{ContentError, Result, damaged_key};
 use crate::hex::hex;
 use crate::keys::{self, Digest};
 use crate::object::{Bytewise, ObjectState, Pacer, need, note, release};
@@ -295,7 +295,10 @@ fn digests(contents: &Contents, wanted: Option<u32>, from: &[u8]) -> Result<Vec<
     while digests.len() < AT_ONCE
         && let Some((key, _)) = cursor.next()?
     {
-        let Some((digest, number, _)) = keys::reference_of(key) else { continue };
+        let Some((digest, number, _)) = keys::reference_of(key) else {
+            damaged_key("reference of a content", key);
+            continue;
+        };
         if wanted.is_none_or(|wanted| wanted == number) && digests.last() != Some(&digest) {
             digests.push(digest);
         }

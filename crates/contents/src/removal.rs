@@ -7,7 +7,7 @@ use scrinium_objects::ObjectName;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 
 use crate::contents::Contents;
-use crate::error::Result;
+use crate::error::{Result, damaged_key};
 use crate::hex::hex;
 use crate::keys::{self, Digest};
 use crate::object::ObjectState;
@@ -72,11 +72,15 @@ impl Contents {
         while notes.len() < AT_ONCE
             && let Some((key, value)) = cursor.next()?
         {
-            let Some((noted_ms, digest, upload)) = keys::object_note_of(key) else { continue };
+            let note = keys::object_note_of(key).zip(value.try_into().ok().map(u32::from_be_bytes));
+            // The object stays, and a look for objects that nobody needs finds it.
+            let Some(((noted_ms, digest, upload), place)) = note else {
+                damaged_key("note of an object", key);
+                continue;
+            };
             if noted_ms > before_ms {
                 break;
             }
-            let place = value.try_into().map(u32::from_be_bytes).unwrap_or_default();
             notes.push(Note { key: key.to_vec(), digest, upload, noted_ms, place });
         }
         Ok(notes)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use scrinium_imap_wire::{FetchAttribute, FetchModifiers, Next, Response, Segment, SequenceSet};
 use scrinium_mailbox::{Messages, Span};
 
-use crate::item::{Built, Content, Measure, build};
+use crate::item::{Built, Content, ItemStyle, Measure, build};
 use crate::request::{Answer, EntriesQuestion, Entry, FolderOutcome, FolderQuestion, Request};
 use crate::session::{ServerSession, word};
 use crate::task::{Changes, Ending, Flow, Task};
@@ -258,7 +258,11 @@ impl ServerSession {
                     None => sending.measured.push(measure.bytes()),
                 }
             }
-            let style = (self.is_utf8(), self.enabled.condstore, task.by_uid && !self.enabled.uid_only);
+            let style = ItemStyle {
+                utf8: self.is_utf8(),
+                condstore: self.enabled.condstore,
+                tells_uid: task.by_uid && !self.enabled.uid_only,
+            };
             match build(&sending.entry, &task.attributes, &sending.measured, style) {
                 Built::Measure(measure) => sending.measure = Some(*measure),
                 Built::Whole { items, contents, is_unknown } => {

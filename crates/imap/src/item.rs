@@ -141,19 +141,30 @@ impl Content {
     }
 }
 
-/// UTF-8, CONDSTORE, and whether the UID is sent in any case.
-type Style = (bool, bool, bool);
+/// What a session wants to learn of each message.
+#[derive(Clone, Copy)]
+pub(crate) struct ItemStyle {
+    pub(crate) utf8: bool,
+    pub(crate) condstore: bool,
+    /// The UID is sent in any case.
+    pub(crate) tells_uid: bool,
+}
 
-pub(crate) fn build(entry: &Entry, attributes: &[FetchAttribute], measured: &[u64], style: Style) -> Built {
+pub(crate) fn build(
+    entry: &Entry,
+    attributes: &[FetchAttribute],
+    measured: &[u64],
+    style: ItemStyle,
+) -> Built {
     let mut builder = Builder {
         entry,
-        utf8: style.0,
+        utf8: style.utf8,
         measured: measured.iter(),
         items: Vec::new(),
         contents: Vec::new(),
         is_unknown: false,
     };
-    let (_, condstore, tells_uid) = style;
+    let ItemStyle { condstore, tells_uid, .. } = style;
     let has = |attribute: &FetchAttribute| attributes.contains(attribute);
     if tells_uid && !has(&FetchAttribute::Uid) {
         builder.items.push(FetchItem::Uid(entry.uid));

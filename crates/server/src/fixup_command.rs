@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use scrinium_clock::Clock;
+use scrinium_contents::hex;
 use scrinium_maintenance::{Finding, FindingOutcome, FixupOptions};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{Store, StoreError};
@@ -228,8 +229,4 @@ fn export(storage: &Storage, names: &[Option<&str>], path: &Path) -> Result<u64,
     let synced = file.flush().and_then(|()| file.get_ref().sync_all());
     synced.map_err(|error| failed(&error))?;
     Ok(exported)
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

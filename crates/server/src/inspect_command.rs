@@ -1,11 +1,11 @@
 //! `scrinium inspect`: raw records, for support.
 
+use scrinium_contents::hex;
 use scrinium_maintenance::{Inspection, RawRecord};
 use scrinium_store::RawStore;
 use serde_json::json;
 
 use crate::cli::{Failure, InspectArguments, Terminal};
-use crate::fixup_command::hex;
 
 /// At most this many bytes of a value are shown that nobody understands.
 const SHOWN_BYTES: usize = 256;

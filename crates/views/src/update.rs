@@ -3,7 +3,7 @@
 //! The views of a design document are updated together, so that a document is read once for all of
 //! them. A new index of a large database is built in bulk where the memory suffices.
 
-mod build;
+mod builder;
 mod folder;
 mod following;
 mod hierarchy;
@@ -30,8 +30,8 @@ use crate::waiting::{Patience, ViewUpdate};
 use following::Following;
 use together::Changed;
 
-pub use build::remove_left_builds;
-pub(super) use build::unfinished_build;
+pub use builder::remove_left_builds;
+pub(super) use builder::unfinished_build;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
@@ -222,7 +222,7 @@ impl OpenDatabase {
         let (trees, views): (Vec<&View>, Vec<&View>) = split(&views);
         if !views.is_empty() {
             assign_home(self, &views)?;
-            build::build(self, &snapshot, &views, &environment(self), last)?;
+            builder::build(self, &snapshot, &views, &environment(self), last)?;
             remove_former_lists(self.store(), self.number())?;
         }
         for view in &trees {
@@ -274,7 +274,7 @@ impl OpenDatabase {
             assign_home(self, &new)?;
         }
         if !new.is_empty() && last > BUILD_FROM_CHANGES {
-            build::build(self, &snapshot, &new, &environment, last)?;
+            builder::build(self, &snapshot, &new, &environment, last)?;
         }
         // What was built just now holds; of the others, those that depend on the time are gone through whole.
         let since = |view: &View| {

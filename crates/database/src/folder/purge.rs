@@ -31,6 +31,7 @@ fn purge(store: &Store, database: u32, folder: u32) -> Result<()> {
     let mut batch = Batch::for_removing();
     let mut noted = 0;
     while let Some((_, stored)) = cursor.next()? {
+        // A membership that it would name is left: it means nothing, since no other folder gets the number.
         let Some(member) = Member::decode(stored) else { continue };
         batch.delete(Family::Point, &keys::membership(database, &member.id, folder));
         noted += 1;

@@ -20,6 +20,7 @@ use crate::edit::{Edit, Prepared};
 use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
+use crate::header::Header;
 use crate::leaf::Leaf;
 use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Pending, PrefetchedHeads, Writer};
@@ -368,6 +369,7 @@ struct Told {
 
 /// What a database's next update builds on.
 struct Left {
+    header: Header,
     changed: HashMap<String, Pending>,
     records: BTreeMap<Vec<u8>, Option<bytes::Bytes>>,
 }
@@ -379,13 +381,12 @@ fn submit(
     applied: Vec<Applied>,
 ) -> std::result::Result<TransactionUpdate, TransactionRefusal> {
     let mut results: Vec<Vec<Updated>> = parts.iter().map(|_| Vec::new()).collect();
-    let (mut batch, mut told, mut left, mut headers) = (Batch::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut batch, mut told, mut left) = (Batch::new(), Vec::new(), Vec::new());
     for ((part, writer), Applied { written, results: of_part }) in parts.iter().zip(&*writers).zip(applied) {
         if let Some(results) = results.get_mut(part.place) {
             *results = of_part;
         }
         let Some(written) = written else {
-            headers.push(None);
             left.push(None);
             continue;
         };
@@ -399,16 +400,16 @@ fn submit(
             contents,
             _pins: pins,
         });
-        headers.push(Some(header));
-        left.push(Some(Left { changed, records }));
+        left.push(Some(Left { header, changed, records }));
     }
     let (Some(first), Some(writer)) = (parts.first(), writers.first()) else {
         return Ok(TransactionUpdate { results, commit: None });
     };
     let commit = first.database.write_batch(batch, writer)?;
     commit.then(move |stored| told.into_iter().for_each(|told| told.tell(stored)));
-    for ((writer, header), left) in writers.iter_mut().zip(headers).zip(left) {
-        let (Some(header), Some(Left { changed, records })) = (header, left) else { continue };
+    for (writer, left) in writers.iter_mut().zip(left) {
+        // Nothing changes in some of the databases.
+        let Some(Left { header, changed, records }) = left else { continue };
         writer.header = header;
         writer.add_all(changed, records);
     }

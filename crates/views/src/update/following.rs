@@ -65,7 +65,7 @@ impl<'a> Following<'a> {
 
     fn start(&self, since: u64) -> Option<Work<'a>> {
         let left = self.last.saturating_sub(since);
-        let task = super::build::task(self.database, &self.views, Some(left))?;
+        let task = super::builder::task(self.database, &self.views, Some(left))?;
         Some(Work { since, _known: Known::new(&self.views, &task), task })
     }
 

@@ -17,7 +17,7 @@ use scrinium_index::{Entry, Index};
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
 use super::View;
-use super::build::empty;
+use super::builder::empty;
 use super::following::Following;
 use crate::error::OrDatabaseError as _;
 use crate::hierarchy::record::aside;
