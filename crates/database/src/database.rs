@@ -478,7 +478,7 @@ pub fn size_in(store: &Store, number: u32, families: [Family; 3]) -> u64 {
 pub fn read_header(store: &Store, number: u32) -> Result<Header> {
     let stored = store.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
     let header = Header::decode(&stored).ok_or_else(|| header_damaged(number))?;
-    if header.design_count == UNCOUNTED {
+    if header.design_count == UNCOUNTED || header.folder_count == UNCOUNTED {
         return header_at(&store.snapshot(), number);
     }
     Ok(header)
@@ -491,6 +491,9 @@ pub fn header_at(snapshot: &Snapshot, number: u32) -> Result<Header> {
     if header.design_count == UNCOUNTED {
         header.design_count = count_designs(snapshot, number)?;
     }
+    if header.folder_count == UNCOUNTED {
+        header.folder_count = count_folders(snapshot, number)?;
+    }
     Ok(header)
 }
 
@@ -502,6 +505,17 @@ fn count_designs(snapshot: &Snapshot, number: u32) -> Result<u64> {
     let mut count = 0;
     while let Some((_, stored)) = cursor.next()? {
         count += u64::from(!Leaf::decode("_design/", stored)?.deleted);
+    }
+    Ok(count)
+}
+
+fn count_folders(snapshot: &Snapshot, number: u32) -> Result<u64> {
+    let (from, to) = keys::folder_range(number);
+    let range = KeyRange { from: &from, to: Some(&to) };
+    let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
+    let mut count = 0;
+    while cursor.next()?.is_some() {
+        count += 1;
     }
     Ok(count)
 }

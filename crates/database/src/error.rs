@@ -76,6 +76,8 @@ pub enum Oversized {
     Readers,
     /// A person's `_local` documents.
     LocalDocuments,
+    /// The numbers that a folder has given to documents.
+    Folder,
 }
 
 /// What went wrong, to what, and what can be done.

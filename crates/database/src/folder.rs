@@ -29,10 +29,10 @@ use crate::keys;
 use crate::unread::counts_at;
 use crate::update::{Update, check_number};
 use crate::writer::PrefetchedHeads;
-use record::{FolderRecord, FolderState, ReadCounts};
+use record::{FolderKind, FolderRecord, FolderState, ReadCounts, SpecialUse};
 
 /// A database has at most this many folders.
-pub const MAX_FOLDERS: usize = 1000;
+pub const MAX_FOLDERS: u64 = 10_000;
 
 /// The columns of a folder may be this many bytes of JSON.
 const MAX_COLUMNS_BYTES: usize = 64 << 10;
@@ -117,6 +117,10 @@ pub struct FolderInfo {
     pub total: u64,
     /// Those of them that the person who asks has not read; `None` if nobody asks.
     pub unread: Option<u64>,
+    /// What its documents are.
+    pub kind: FolderKind,
+    /// What a mail client does with it.
+    pub special_use: Option<SpecialUse>,
     /// Its columns, as in a view's definition.
     pub columns: Value,
 }
@@ -270,6 +274,8 @@ fn info(
         change_number: state.change_number,
         total: state.total,
         unread: read.map(|read| state.total.saturating_sub(read)),
+        kind: record.kind,
+        special_use: record.special_use,
         columns: columns_of(&record)?,
         name: record.name,
     })

@@ -4,7 +4,10 @@
 
 use scrinium_contents::wire::{Input, put_bytes, put_number};
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+
+/// Version 3 did not count folders.
+const VERSION_WITHOUT_FOLDER_COUNT: u8 = 3;
 
 /// Version 2 did not count the bytes of records.
 const VERSION_WITHOUT_STORED_BYTES: u8 = 2;
@@ -12,7 +15,7 @@ const VERSION_WITHOUT_STORED_BYTES: u8 = 2;
 /// Version 1 knew neither folders nor marks, and did not count design documents.
 const VERSION_WITHOUT_FOLDERS: u8 = 1;
 
-/// Stands for a number of design documents that is not known.
+/// Stands for a number of design documents, or of folders, that is not known.
 pub const UNCOUNTED: u64 = u64::MAX;
 
 /// About what a document's records take besides its content, where that was not counted.
@@ -40,6 +43,8 @@ pub struct Header {
     pub revision_limit: u64,
     /// Design documents that are there; [`UNCOUNTED`] as read from version 1.
     pub design_count: u64,
+    /// Folders that are there; [`UNCOUNTED`] as read from versions 2 and 3.
+    pub folder_count: u64,
     /// The number of the last folder that was made; none ever gets it again.
     pub last_folder: u64,
     /// The last folder's `uid_validity`; the next one's is higher.
@@ -70,6 +75,7 @@ impl Header {
             external_bytes: 0,
             revision_limit: DEFAULT_REVISION_LIMIT,
             design_count: 0,
+            folder_count: 0,
             last_folder: 0,
             last_uid_validity: 0,
             membership_count: 0,
@@ -106,6 +112,7 @@ impl Header {
             self.membership_count,
             self.mark_count,
             self.stored_bytes,
+            self.folder_count,
         ] {
             put_number(&mut out, number);
         }
@@ -147,6 +154,8 @@ impl Header {
         if version != VERSION_WITHOUT_STORED_BYTES {
             header.stored_bytes = input.number()?;
         }
+        let is_counted = version > VERSION_WITHOUT_FOLDER_COUNT;
+        header.folder_count = if is_counted { input.number()? } else { UNCOUNTED };
         Some(header)
     }
 }

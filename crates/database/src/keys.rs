@@ -43,6 +43,8 @@
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
 //! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
+//! | Point | number `k` keyword | the keyword of this number, as it was first written |
+//! | Point | number `K` keyword in lower case | its number, 2 bytes |
 //! | Scan | `u32::MAX` `x` number order | `scrinium_maintenance`: a record that was set aside |
 //! | Churn | number `s` change number | [`crate::head::ChangeRecord`] |
 //! | Churn | number `f` folder change number | [`crate::folder::record::MemberChange`] |

@@ -233,6 +233,7 @@ const fn word_of_oversized(what: Oversized) -> &'static str {
         Oversized::Attachment => "attachment_too_large",
         Oversized::Readers => "too_many_readers",
         Oversized::LocalDocuments => "too_many_local_documents",
+        Oversized::Folder => "folder_used_up",
     }
 }
 
@@ -444,6 +445,7 @@ mod tests {
             (Oversized::Attachment, "attachment_too_large"),
             (Oversized::Readers, "too_many_readers"),
             (Oversized::LocalDocuments, "too_many_local_documents"),
+            (Oversized::Folder, "folder_used_up"),
         ];
         for (what, word) in oversized {
             assert_eq!(

@@ -243,7 +243,7 @@ pub(crate) async fn changes(context: &Context) -> Result<Response<Body>> {
             let row = |change: &FolderMemberChange| {
                 let sequence = database.sequence_text(change.change_number);
                 let mut row = json!({"seq": sequence, "uid": change.uid, "id": change.id});
-                if change.removed
+                if change.has_left()
                     && let Some(members) = row.as_object_mut()
                 {
                     members.insert("removed".to_owned(), Value::Bool(true));

@@ -351,7 +351,7 @@ fn check_all(check: &mut Check<'_>, references: &References, contents: bool) -> 
     check_rights(check)?;
     if !check.has_gaps {
         documents.last_change = documents.last_change.max(folders.last_change);
-        documents.check_counts(check, folders.memberships(), folders.marks(), folders.last_folder());
+        documents.check_counts(check, &folders);
         folders.check_counts(check)?;
     }
     Ok(())

@@ -5,8 +5,8 @@ use scrinium_contents::hex;
 use scrinium_contents::object::ObjectState;
 use scrinium_contents::record::{ObjectPlace, Placement, Record};
 use scrinium_database::folder::record::{
-    FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, Membership, ReadCounts, decode_count,
-    encode_count,
+    ANSWERED, DELETED, FolderKind, FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange,
+    MemberChangeKind, MemberFacts, Membership, ReadCounts, SpecialUse, decode_count, encode_count,
 };
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::header::{Header, UNCOUNTED};
@@ -31,6 +31,7 @@ fn header() -> Header {
         external_bytes: 1 << 40,
         revision_limit: 1000,
         design_count: 3,
+        folder_count: 8,
         last_folder: 9,
         last_uid_validity: 1_793_000_000,
         membership_count: 150,
@@ -46,20 +47,48 @@ fn folder() -> FolderRecord {
         name: "Projects\\Ä".to_owned(),
         uid_validity: 1_793_000_000,
         columns: "[]".to_owned(),
+        kind: FolderKind::Mail,
+        special_use: Some(SpecialUse::Sent),
+        validity_epoch: 2,
+        properties: b"{}".to_vec(),
     }
 }
 
-const FOLDER_STATE: FolderState = FolderState { next_uid: 300, total: 200, change_number: 301 };
+const FOLDER_STATE: FolderState = FolderState {
+    next_uid: 300,
+    total: 200,
+    change_number: 301,
+    deleted: 3,
+    bytes: 1 << 30,
+    deleted_bytes: 70_000,
+    presented: 199,
+    flags_change: 300,
+    announced_uid: 298,
+    left_to: 128,
+};
 const SET_ASIDE: (Family, &[u8], &[u8]) = (Family::Scan, b"key", b"value");
-const MEMBERSHIP: Membership = Membership { uid: 299, change_number: 301 };
+const MEMBERSHIP: Membership = Membership { uid: 299, change_number: 301, added_change: 290, flags: DELETED };
 const MARK: Mark = Mark { read: true, change_number: 302 };
 
 fn member() -> Member {
-    Member { change_number: 301, added_ms: 1_793_000_000_000, id: "memo ä".to_owned() }
+    Member {
+        change_number: 301,
+        added_ms: 1_793_000_000_000,
+        added_change: 290,
+        flags: DELETED | ANSWERED,
+        keywords: vec![1, 300],
+        facts: MemberFacts {
+            bytes: 70_000,
+            internal_ms: -86_400_000,
+            zone_minutes: -330,
+            content: Some([0x33; 32]),
+        },
+        id: "memo ä".to_owned(),
+    }
 }
 
 fn member_change() -> MemberChange {
-    MemberChange { uid: 299, removed: true, id: "memo ä".to_owned() }
+    MemberChange { uid: 299, kind: MemberChangeKind::Left, id: "memo ä".to_owned() }
 }
 
 fn mark_change() -> MarkChange {
@@ -203,13 +232,50 @@ fn records_of_earlier_versions_are_read() {
     let written = "02086d61696c2f61646111111111111111111111111111111111809483b99734ac02c80107808080808020e807\
                    0309c084fcd6069601808040";
     let stored_bytes = header().external_bytes + 207 * 200;
-    assert_eq!(Header::decode(&from_hex(written)), Some(Header { stored_bytes, ..header() }));
+    assert_eq!(Header::decode(&from_hex(written)), Some(Header { stored_bytes, folder_count: UNCOUNTED, ..header() }));
     let written = "010905bc05012222222222222222222222222222222222222222222222222222222222222222013002020000112233445566\
                    778899aabbccddeeff026161290201026262";
     let read = Head::decode(&from_hex(written)).unwrap();
     assert_eq!((read.change_number, read.stored_bytes), (9, 900));
     assert_eq!(Head::decode_change_number(&from_hex(written)), Some(9));
     assert_eq!(read.tree.encode(), head().tree.encode());
+}
+
+/// What formats 1 and 2 wrote of folders and what is in them: no kind, no flags, and nothing of a message.
+#[test]
+fn records_of_folders_of_earlier_formats_are_read() {
+    let written = from_hex("01090b50726f6a656374735cc384c084fcd606025b5d");
+    let plain = FolderRecord { kind: FolderKind::Plain, special_use: None, validity_epoch: 0, ..folder() };
+    assert_eq!(FolderRecord::decode(&written), Some(FolderRecord { properties: Vec::new(), ..plain }));
+    let state = FolderState { next_uid: 300, total: 200, change_number: 301, presented: 200, ..FolderState::NEW };
+    assert_eq!(FolderState::decode(&from_hex("01ac02c801ad02")), Some(state));
+    let membership = Membership { uid: 299, change_number: 301, added_change: 301, flags: 0 };
+    assert_eq!(Membership::decode(&from_hex("01ab02ad02")), Some(membership));
+    let (change_number, added_ms, id) = (301, 1_793_000_000_000, "memo ä".to_owned());
+    let member = Member { change_number, added_ms, added_change: 301, id: id.clone(), ..Member::default() };
+    assert_eq!(Member::decode(&from_hex("01ad02809483b997346d656d6f20c3a4")), Some(member));
+    for (code, kind) in [("00", MemberChangeKind::Came), ("01", MemberChangeKind::Left)] {
+        let written = from_hex(&format!("01{code}ab026d656d6f20c3a4"));
+        assert_eq!(MemberChange::decode(&written), Some(MemberChange { uid: 299, kind, id: id.clone() }));
+    }
+}
+
+#[test]
+fn every_kind_of_folder_and_every_change_in_one_is_read_back() {
+    use FolderKind::{Calendar, Contacts, Mail, Plain, Tasks};
+    use SpecialUse::{All, Archive, Drafts, Flagged, Important, Junk, Sent, Trash};
+    let uses = [All, Archive, Drafts, Flagged, Important, Junk, Sent, Trash].map(Some);
+    for kind in [Plain, Mail, Calendar, Contacts, Tasks] {
+        for special_use in uses.into_iter().chain([None]) {
+            let record = FolderRecord { kind, special_use, ..folder() };
+            assert_eq!(FolderRecord::decode(&record.encode()), Some(record));
+        }
+    }
+    use MemberChangeKind::{Came, Content, Flags, Left};
+    for kind in [Came, Left, Flags, Content] {
+        let change = MemberChange { kind, ..member_change() };
+        assert_eq!(MemberChange::decode(&change.encode()), Some(change));
+    }
 }
 
 /// What version 1 wrote of the same header: it knew no folders.
@@ -220,6 +286,7 @@ fn a_header_of_version_1_is_read() {
     let bytes = from_hex(written);
     let expected = Header {
         design_count: UNCOUNTED,
+        folder_count: 0,
         last_folder: 0,
         last_uid_validity: 0,
         membership_count: 0,

@@ -133,8 +133,14 @@ impl<'a> Inspection<'a> {
         let from = keys::memberships(number, id);
         let to = keys::successor(&from);
         inspection.range("membership", Family::Point, &from, &to, |key, value| {
-            let Membership { uid, change_number } = Membership::decode(value)?;
-            Some(json!({"folder": keys::folder_of(key)?, "uid": uid, "change": change_number}))
+            let Membership { uid, change_number, added_change, flags } = Membership::decode(value)?;
+            Some(json!({
+                "folder": keys::folder_of(key)?,
+                "uid": uid,
+                "change": change_number,
+                "added": added_change,
+                "flags": flags,
+            }))
         });
         let from = keys::marks(number, id);
         let to = keys::successor(&from);
@@ -230,6 +236,7 @@ fn header(value: &[u8]) -> Option<Value> {
         "designs": header.design_count,
         "external_bytes": header.external_bytes,
         "revision_limit": header.revision_limit,
+        "folders": header.folder_count,
         "last_folder": header.last_folder,
         "memberships": header.membership_count,
         "marks": header.mark_count,
@@ -237,13 +244,33 @@ fn header(value: &[u8]) -> Option<Value> {
 }
 
 fn folder(value: &[u8]) -> Option<Value> {
-    let FolderRecord { number, name, uid_validity, columns } = FolderRecord::decode(value)?;
-    Some(json!({"number": number, "name": name, "uid_validity": uid_validity, "columns": columns}))
+    let record = FolderRecord::decode(value)?;
+    Some(json!({
+        "number": record.number,
+        "name": record.name,
+        "uid_validity": record.uid_validity,
+        "columns": record.columns,
+        "kind": format!("{:?}", record.kind),
+        "special_use": record.special_use.map(|special_use| format!("{special_use:?}")),
+        "validity_epoch": record.validity_epoch,
+        "properties_bytes": record.properties.len(),
+    }))
 }
 
 fn state(value: &[u8]) -> Option<Value> {
-    let FolderState { next_uid, total, change_number } = FolderState::decode(value)?;
-    Some(json!({"next_uid": next_uid, "total": total, "change": change_number}))
+    let state = FolderState::decode(value)?;
+    Some(json!({
+        "next_uid": state.next_uid,
+        "total": state.total,
+        "change": state.change_number,
+        "deleted": state.deleted,
+        "bytes": state.bytes,
+        "deleted_bytes": state.deleted_bytes,
+        "presented": state.presented,
+        "flags_change": state.flags_change,
+        "announced_uid": state.announced_uid,
+        "left_to": state.left_to,
+    }))
 }
 
 fn head(value: &[u8]) -> Option<Value> {

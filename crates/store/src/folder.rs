@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! store.lock     locked while a process has the store open; holds that process's number
-//! store.format   "format 2" and "identity <32 hex digits>", one a line
+//! store.format   "format 3" and "identity <32 hex digits>", one a line
 //! tree/          RocksDB's files
 //! ingest/        sorted files being written; emptied when the store is opened
 //! backup/        checkpoints that a backup is made of; emptied when the store is opened
@@ -22,8 +22,9 @@ use crate::{StoreError, StoreOptions};
 pub const RESTORED_VOLUME: &str = "volume.restored";
 
 /// The layout of the folder and the meaning of what RocksDB holds. In format 1 what lies apart from a person's document was the hash of
-/// a password; since format 2 it is a record, which a server of format 1 would take for a broken hash.
-pub(crate) const FORMAT: u32 = 2;
+/// a password; since format 2 it is a record, which a server of format 1 would take for a broken hash. Since format 3 the records of
+/// folders have flags, sizes and dates of messages, which a server of format 2 would take for damage.
+pub(crate) const FORMAT: u32 = 3;
 
 /// What a store holds is for the server's own user alone.
 const FOLDER_MODE: u32 = 0o700;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
-use super::record::{Mark, Member, MemberChange, Membership};
+use super::record::{Mark, Member, MemberChange, MemberChangeKind, Membership};
 use super::{record_at, state_at};
 use crate::access::Access;
 use crate::access::readable::ReadableId;
@@ -50,7 +50,7 @@ pub struct FolderMembers {
     pub more: bool,
 }
 
-/// A document that came into a folder or left it.
+/// What last happened to a document in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderMemberChange {
     /// The number of the change.
@@ -59,11 +59,11 @@ pub struct FolderMemberChange {
     pub uid: u64,
     /// The document's id.
     pub id: String,
-    /// Whether it left.
-    pub removed: bool,
+    /// What happened.
+    pub kind: MemberChangeKind,
 }
 
-/// What came and went, each uid once, in the order of the changes.
+/// What came, went and changed, each uid once, in the order of the changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderChanges {
     /// As in [`crate::FolderInfo`]: under another one the uids are others.
@@ -77,6 +77,14 @@ pub struct FolderChanges {
     /// Tombstones of changes after `since` have been purged, so what left is not all told: anyone who asked lists what is
     /// in the folder, and what is not there has left.
     pub incomplete: bool,
+}
+
+impl FolderMemberChange {
+    /// Whether the document is not there any more.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.kind == MemberChangeKind::Left
+    }
 }
 
 impl Database {
@@ -152,9 +160,9 @@ impl Database {
         let last = if more { reached } else { reached.max(visible) };
         let mut readable = Vec::with_capacity(changes.len());
         for change in changes {
-            let FolderMemberChange { change_number, uid, id, removed } = change;
+            let FolderMemberChange { change_number, uid, id, kind } = change;
             let id = access.readable_id(self, &snapshot, id)?.map(ReadableId::into_string);
-            readable.extend(id.map(|id| FolderMemberChange { change_number, uid, id, removed }));
+            readable.extend(id.map(|id| FolderMemberChange { change_number, uid, id, kind }));
         }
         Ok(FolderChanges { uid_validity: folder.uid_validity, changes: readable, last, more, incomplete })
     }
@@ -202,8 +210,8 @@ impl Database {
             let change = keys::change_number_of(key).zip(MemberChange::decode(stored));
             let (change_number, change) =
                 change.ok_or_else(|| DatabaseError::damaged("change of a folder", self.name()))?;
-            let MemberChange { uid, removed, id } = change;
-            changes.push(FolderMemberChange { change_number, uid, id, removed });
+            let MemberChange { uid, kind, id } = change;
+            changes.push(FolderMemberChange { change_number, uid, id, kind });
         }
         Ok(changes)
     }

@@ -5,7 +5,7 @@
 use crate::error::{DatabaseError, InvalidInput, Result};
 
 /// Longer names are refused.
-pub const MAX_NAME_BYTES: usize = 127;
+pub const MAX_NAME_BYTES: usize = 255;
 
 /// Between the name of a folder and that of one within it.
 pub const SEPARATOR: char = '\\';
@@ -15,7 +15,7 @@ pub fn folded(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// A name has up to 127 bytes; each part of it, between backslashes, something visible at both ends.
+/// A name has up to 255 bytes; each part of it, between backslashes, something visible at both ends.
 ///
 /// # Errors
 /// `illegal_folder_name`.
@@ -41,10 +41,10 @@ mod tests {
 
     #[test]
     fn names_of_folders() {
-        for name in ["Inbox", "Projects\\Größe\\2026", "a/b", &"a".repeat(127)] {
+        for name in ["Inbox", "Projects\\Größe\\2026", "a/b", &"a".repeat(255)] {
             assert!(validate(name).is_ok(), "{name}");
         }
-        for name in ["", "\\", "a\\", "\\a", "a\\\\b", " a", "a \\b", "a\nb", &"a".repeat(128)] {
+        for name in ["", "\\", "a\\", "\\a", "a\\\\b", " a", "a \\b", "a\nb", &"a".repeat(256)] {
             let refused = validate(name).unwrap_err();
             assert!(
                 matches!(refused, DatabaseError::Invalid { input: InvalidInput::FolderName, .. }),

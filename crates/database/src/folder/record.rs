@@ -9,14 +9,20 @@ use std::collections::BTreeMap;
 
 use scrinium_contents::wire::{Input, put_bytes, put_number};
 
+use crate::keys::Digest;
+
+/// Of marks and counts, and of what was stored of folders in formats 1 and 2.
 const VERSION: u8 = 1;
-const REMOVED: u8 = 1;
+
+/// Of folders and what is in them, since format 3.
+const FOLDER_VERSION: u8 = 2;
+
 const READ: u8 = 1;
 
 /// Begins a record, with room for `bytes`.
-fn begin(bytes: usize) -> Vec<u8> {
+fn begin(version: u8, bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes + 1);
-    out.push(VERSION);
+    out.push(version);
     out
 }
 
@@ -26,8 +32,80 @@ fn open(bytes: &[u8]) -> Option<Input<'_>> {
     (input.byte()? == VERSION).then_some(input)
 }
 
+/// The version too, which is one of those of folders.
+fn open_folder(bytes: &[u8]) -> Option<(u8, Input<'_>)> {
+    let mut input = Input::new(bytes);
+    let version = input.byte()?;
+    matches!(version, VERSION | FOLDER_VERSION).then_some((version, input))
+}
+
+/// Small numbers of either sign are short.
+fn put_signed(out: &mut Vec<u8>, number: i64) {
+    put_number(out, (number.wrapping_shl(1) ^ (number >> 63)).cast_unsigned());
+}
+
+fn signed(input: &mut Input<'_>) -> Option<i64> {
+    let number = input.number()?;
+    Some((number >> 1).cast_signed() ^ (number & 1).cast_signed().wrapping_neg())
+}
+
+/// What the documents of a folder are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FolderKind {
+    /// Whatever people put there.
+    #[default]
+    Plain,
+    Mail,
+    /// Events, one a document (RFC 4791 §4.2).
+    Calendar,
+    /// Contacts (RFC 6352 §5.2).
+    Contacts,
+    Tasks,
+}
+
+impl FolderKind {
+    const ALL: [Self; 5] = [Self::Plain, Self::Mail, Self::Calendar, Self::Contacts, Self::Tasks];
+}
+
+/// What a mail client does with a folder (RFC 6154 §2, RFC 8457).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpecialUse {
+    All,
+    Archive,
+    Drafts,
+    Flagged,
+    Important,
+    Junk,
+    Sent,
+    Trash,
+}
+
+impl SpecialUse {
+    const ALL: [Self; 8] = [
+        Self::All,
+        Self::Archive,
+        Self::Drafts,
+        Self::Flagged,
+        Self::Important,
+        Self::Junk,
+        Self::Sent,
+        Self::Trash,
+    ];
+}
+
+/// The number of a choice in a record: its place in `all`, from 1; 0 stands for none.
+fn number_of<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    all.iter().position(|other| other == one).and_then(|place| u8::try_from(place + 1).ok()).unwrap_or(0)
+}
+
+/// The choice of a number. `None`: of a later version.
+fn choice<T: Copy>(all: &[T], number: u8) -> Option<Option<T>> {
+    let Some(place) = usize::from(number).checked_sub(1) else { return Some(None) };
+    all.get(place).copied().map(Some)
+}
+
 /// What a folder is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FolderRecord {
     pub number: u32,
     /// As it was written by the one who made it.
@@ -36,31 +114,50 @@ pub struct FolderRecord {
     pub uid_validity: u32,
     /// The columns as a view's definition has them: a JSON array.
     pub columns: String,
+    pub kind: FolderKind,
+    pub special_use: Option<SpecialUse>,
+    /// The time of the store, by its restores, that `uid_validity` is of: a later one makes another of it.
+    pub validity_epoch: u64,
+    /// What clients keep with it: properties of WebDAV, metadata of IMAP (RFC 5464).
+    pub properties: Vec<u8>,
 }
 
 impl FolderRecord {
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = begin(self.name.len() + self.columns.len() + 16);
+        let bytes = self.name.len() + self.columns.len() + self.properties.len() + 32;
+        let mut out = begin(FOLDER_VERSION, bytes);
         put_number(&mut out, u64::from(self.number));
         put_bytes(&mut out, self.name.as_bytes());
         put_number(&mut out, u64::from(self.uid_validity));
         put_bytes(&mut out, self.columns.as_bytes());
+        out.push(number_of(&FolderKind::ALL, &self.kind));
+        out.push(self.special_use.map_or(0, |special_use| number_of(&SpecialUse::ALL, &special_use)));
+        put_number(&mut out, self.validity_epoch);
+        put_bytes(&mut out, &self.properties);
         out
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = open(bytes)?;
-        Some(Self {
+        let (version, mut input) = open_folder(bytes)?;
+        let mut record = Self {
             number: input.number()?.try_into().ok()?,
             name: input.text()?.to_owned(),
             uid_validity: input.number()?.try_into().ok()?,
             columns: input.text()?.to_owned(),
-        })
+            ..Self::default()
+        };
+        if version == FOLDER_VERSION {
+            record.kind = choice(&FolderKind::ALL, input.byte()?)??;
+            record.special_use = choice(&SpecialUse::ALL, input.byte()?)?;
+            record.validity_epoch = input.number()?;
+            record.properties = input.bytes()?.to_vec();
+        }
+        Some(record)
     }
 }
 
 /// What changes of a folder as documents come and go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FolderState {
     /// The uid of the next document that is added.
     pub next_uid: u64,
@@ -68,96 +165,278 @@ pub struct FolderState {
     pub total: u64,
     /// The last change of what is in it.
     pub change_number: u64,
+    /// Of those that are in it, the ones with [`DELETED`], which a mail client has marked to be expunged.
+    pub deleted: u64,
+    /// What its messages are together, in the form that mail clients fetch.
+    pub bytes: u64,
+    /// What those with [`DELETED`] are of it.
+    pub deleted_bytes: u64,
+    /// Documents that a mail client is shown, where that is not all.
+    pub presented: u64,
+    /// The last change of somebody's flags.
+    pub flags_change: u64,
+    /// The first uid that no mail client was shown: what has one from here on is recent (RFC 3501 §2.3.2).
+    pub announced_uid: u64,
+    /// Tombstones of changes up to this one were purged.
+    pub left_to: u64,
 }
 
 impl FolderState {
-    pub const NEW: Self = Self { next_uid: 1, total: 0, change_number: 0 };
+    pub const NEW: Self = Self {
+        next_uid: 1,
+        total: 0,
+        change_number: 0,
+        deleted: 0,
+        bytes: 0,
+        deleted_bytes: 0,
+        presented: 0,
+        flags_change: 0,
+        announced_uid: 1,
+        left_to: 0,
+    };
 
     pub fn encode(self) -> Vec<u8> {
-        let mut out = begin(16);
-        for number in [self.next_uid, self.total, self.change_number] {
+        let mut out = begin(FOLDER_VERSION, 32);
+        for number in [
+            self.next_uid,
+            self.total,
+            self.change_number,
+            self.deleted,
+            self.bytes,
+            self.deleted_bytes,
+            self.presented,
+            self.flags_change,
+            self.announced_uid,
+            self.left_to,
+        ] {
             put_number(&mut out, number);
         }
         out
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = open(bytes)?;
-        Some(Self { next_uid: input.number()?, total: input.number()?, change_number: input.number()? })
+        let (version, mut input) = open_folder(bytes)?;
+        let mut state = Self {
+            next_uid: input.number()?,
+            total: input.number()?,
+            change_number: input.number()?,
+            ..Self::NEW
+        };
+        state.presented = state.total;
+        if version == FOLDER_VERSION {
+            for number in [
+                &mut state.deleted,
+                &mut state.bytes,
+                &mut state.deleted_bytes,
+                &mut state.presented,
+                &mut state.flags_change,
+                &mut state.announced_uid,
+                &mut state.left_to,
+            ] {
+                *number = input.number()?;
+            }
+        }
+        Some(state)
+    }
+
+    /// A document with these facts is in it from now on.
+    pub(crate) const fn count_in(&mut self, is_deleted: bool, bytes: u64) {
+        self.total = self.total.saturating_add(1);
+        self.presented = self.presented.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if is_deleted {
+            self.count_deleted(bytes);
+        }
+    }
+
+    /// A document with these facts has left it.
+    pub(crate) const fn count_out(&mut self, is_deleted: bool, bytes: u64) {
+        self.total = self.total.saturating_sub(1);
+        self.presented = self.presented.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        if is_deleted {
+            self.count_undeleted(bytes);
+        }
+    }
+
+    /// A document that is in it has [`DELETED`] from now on.
+    pub(crate) const fn count_deleted(&mut self, bytes: u64) {
+        self.deleted = self.deleted.saturating_add(1);
+        self.deleted_bytes = self.deleted_bytes.saturating_add(bytes);
+    }
+
+    /// A document that is in it has no [`DELETED`] any more.
+    pub(crate) const fn count_undeleted(&mut self, bytes: u64) {
+        self.deleted = self.deleted.saturating_sub(1);
+        self.deleted_bytes = self.deleted_bytes.saturating_sub(bytes);
     }
 }
 
+/// In [`Membership::flags`] and [`Member::flags`]: marked to be expunged (`\Deleted`, RFC 9051 §2.3.2).
+pub const DELETED: u16 = 1;
+/// In [`Member::flags`]: `\Answered`.
+pub const ANSWERED: u16 = 1 << 1;
+/// In [`Member::flags`]: `\Flagged`.
+pub const FLAGGED: u16 = 1 << 2;
+/// In [`Member::flags`]: `\Draft`.
+pub const DRAFT: u16 = 1 << 3;
+
 /// That a document is in a folder, found by the document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Membership {
     pub uid: u64,
-    /// The change that put it there.
+    /// The change of it that the folder's feed has.
     pub change_number: u64,
+    /// The change that put it there.
+    pub added_change: u64,
+    /// What holds in this folder alone: [`DELETED`].
+    pub flags: u16,
 }
 
 impl Membership {
+    pub const fn is_deleted(self) -> bool {
+        self.flags & DELETED != 0
+    }
+
     pub fn encode(self) -> Vec<u8> {
-        let mut out = begin(12);
-        put_number(&mut out, self.uid);
-        put_number(&mut out, self.change_number);
+        let mut out = begin(FOLDER_VERSION, 20);
+        for number in [self.uid, self.change_number, self.added_change, u64::from(self.flags)] {
+            put_number(&mut out, number);
+        }
         out
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = open(bytes)?;
-        Some(Self { uid: input.number()?, change_number: input.number()? })
+        let (version, mut input) = open_folder(bytes)?;
+        let (uid, change_number) = (input.number()?, input.number()?);
+        let (added_change, flags) = match version {
+            FOLDER_VERSION => (input.number()?, input.number()?.try_into().ok()?),
+            _ => (change_number, 0),
+        };
+        Some(Self { uid, change_number, added_change, flags })
     }
 }
 
+/// What a folder says of a document's content, so that a mail client learns it from the folder alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemberFacts {
+    /// Of its source in the form that mail clients fetch, lines ending in CR LF; 0: not known.
+    pub bytes: u64,
+    /// IMAP's internal date, in milliseconds since 1970; 0: not known.
+    pub internal_ms: i64,
+    /// Of the zone in which that is told.
+    pub zone_minutes: i16,
+    /// Of its source.
+    pub content: Option<Digest>,
+}
+
 /// That a document is in a folder, found by the folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
     pub change_number: u64,
     /// When it was put there, in milliseconds since 1970.
     pub added_ms: u64,
+    /// The change that put it there.
+    pub added_change: u64,
+    /// [`DELETED`], [`ANSWERED`], [`FLAGGED`], [`DRAFT`].
+    pub flags: u16,
+    /// Keywords by their numbers in the database, ascending.
+    pub keywords: Vec<u16>,
+    pub facts: MemberFacts,
     pub id: String,
 }
 
 impl Member {
+    pub const fn is_deleted(&self) -> bool {
+        self.flags & DELETED != 0
+    }
+
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = begin(self.id.len() + 16);
-        put_number(&mut out, self.change_number);
-        put_number(&mut out, self.added_ms);
+        let mut out = begin(FOLDER_VERSION, self.id.len() + self.keywords.len() * 3 + 72);
+        for number in [self.change_number, self.added_ms, self.added_change, u64::from(self.flags)] {
+            put_number(&mut out, number);
+        }
+        put_number(&mut out, self.keywords.len() as u64);
+        self.keywords.iter().for_each(|keyword| put_number(&mut out, u64::from(*keyword)));
+        let MemberFacts { bytes, internal_ms, zone_minutes, content } = &self.facts;
+        put_number(&mut out, *bytes);
+        put_signed(&mut out, *internal_ms);
+        put_signed(&mut out, i64::from(*zone_minutes));
+        put_bytes(&mut out, content.as_ref().map_or(&[], |digest| digest.as_slice()));
         out.extend_from_slice(self.id.as_bytes());
         out
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = open(bytes)?;
-        Some(Self {
-            change_number: input.number()?,
-            added_ms: input.number()?,
-            id: std::str::from_utf8(input.rest()).ok()?.to_owned(),
-        })
+        let (version, mut input) = open_folder(bytes)?;
+        let mut member =
+            Self { change_number: input.number()?, added_ms: input.number()?, ..Self::default() };
+        member.added_change = member.change_number;
+        if version == FOLDER_VERSION {
+            member.added_change = input.number()?;
+            member.flags = input.number()?.try_into().ok()?;
+            for _ in 0..input.number()? {
+                member.keywords.push(input.number()?.try_into().ok()?);
+            }
+            member.facts = MemberFacts {
+                bytes: input.number()?,
+                internal_ms: signed(&mut input)?,
+                zone_minutes: signed(&mut input)?.try_into().ok()?,
+                content: match input.bytes()? {
+                    [] => None,
+                    digest => Some(digest.try_into().ok()?),
+                },
+            };
+        }
+        member.id = std::str::from_utf8(input.rest()).ok()?.to_owned();
+        Some(member)
     }
 }
 
-/// That a document came into a folder or left it. One that has left is a tombstone, and stays.
+/// What happened to a document in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberChangeKind {
+    /// It was put there.
+    Came,
+    /// It was taken out. The tombstone stays.
+    Left,
+    /// Its flags are others.
+    Flags,
+    /// Something else of it was edited.
+    Content,
+}
+
+impl MemberChangeKind {
+    /// By their codes; the first two are as formats 1 and 2 wrote them.
+    const ALL: [Self; 4] = [Self::Came, Self::Left, Self::Flags, Self::Content];
+}
+
+/// The last that happened to a document in a folder: one record a uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberChange {
     pub uid: u64,
-    pub removed: bool,
+    pub kind: MemberChangeKind,
     pub id: String,
 }
 
 impl MemberChange {
+    /// Whether the document is not there any more.
+    pub fn has_left(&self) -> bool {
+        self.kind == MemberChangeKind::Left
+    }
+
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = begin(self.id.len() + 12);
-        out.push(if self.removed { REMOVED } else { 0 });
+        let mut out = begin(FOLDER_VERSION, self.id.len() + 12);
+        out.push(number_of(&MemberChangeKind::ALL, &self.kind).saturating_sub(1));
         put_number(&mut out, self.uid);
         out.extend_from_slice(self.id.as_bytes());
         out
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = open(bytes)?;
+        let (_, mut input) = open_folder(bytes)?;
         Some(Self {
-            removed: input.byte()? & REMOVED != 0,
+            kind: MemberChangeKind::ALL.get(usize::from(input.byte()?)).copied()?,
             uid: input.number()?,
             id: std::str::from_utf8(input.rest()).ok()?.to_owned(),
         })
@@ -175,7 +454,7 @@ pub struct Mark {
 
 impl Mark {
     pub fn encode(self) -> Vec<u8> {
-        let mut out = begin(12);
+        let mut out = begin(VERSION, 12);
         out.push(if self.read { READ } else { 0 });
         put_number(&mut out, self.change_number);
         out
@@ -196,7 +475,7 @@ pub struct MarkChange {
 
 impl MarkChange {
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = begin(self.id.len() + 1);
+        let mut out = begin(VERSION, self.id.len() + 1);
         out.push(if self.read { READ } else { 0 });
         out.extend_from_slice(self.id.as_bytes());
         out
@@ -219,7 +498,7 @@ pub struct ReadCounts {
 
 impl ReadCounts {
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = begin(16 + self.folders.len() * 8);
+        let mut out = begin(VERSION, 16 + self.folders.len() * 8);
         put_number(&mut out, self.database);
         for (folder, count) in &self.folders {
             put_number(&mut out, u64::from(*folder));
@@ -258,7 +537,7 @@ const fn count(counted: &mut u64, more: bool) {
 
 /// How many persons have a mark on a document.
 pub fn encode_count(count: u64) -> Vec<u8> {
-    let mut out = begin(5);
+    let mut out = begin(VERSION, 5);
     put_number(&mut out, count);
     out
 }

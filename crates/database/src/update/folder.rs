@@ -38,8 +38,7 @@ impl Transaction<'_> {
     pub(super) fn check_new_folder(&self, name: &str, columns: Option<&Value>) -> Result<()> {
         validate(name)?;
         columns_text(&*self.database.context.server.designs, name, columns)?;
-        let folders = self.records.beginning_with(&keys::folder(self.database.number(), ""))?;
-        if folders.len() < MAX_FOLDERS {
+        if self.header.folder_count < MAX_FOLDERS {
             return Ok(());
         }
         Err(DatabaseError::Invalid {
@@ -55,6 +54,7 @@ impl Transaction<'_> {
         }
         let columns = columns_text(&*self.database.context.server.designs, name, columns)?;
         self.header.last_folder += 1;
+        self.header.folder_count += 1;
         // IMAP's clients take a folder's contents for those they know while this is the same.
         let now_s = self.now_ms / 1000;
         self.header.last_uid_validity = now_s.max(self.header.last_uid_validity + 1);
@@ -65,6 +65,7 @@ impl Transaction<'_> {
             name: name.to_owned(),
             uid_validity: u32::try_from(self.header.last_uid_validity).map_err(|_| too_many())?,
             columns,
+            ..FolderRecord::default()
         };
         self.put_folder(&record);
         self.states.insert(record.number, FolderState::NEW);
@@ -132,6 +133,7 @@ impl Transaction<'_> {
         let folder = self.folder_record(name)?.ok_or_else(|| missing_folder(name))?.number;
         let total = self.state(folder)?.total;
         self.header.membership_count = self.header.membership_count.saturating_sub(total);
+        self.header.folder_count = self.header.folder_count.saturating_sub(1);
         self.records.delete(&mut self.batch, keys::folder(number, &folded(name)));
         self.records.delete(&mut self.batch, keys::folder_state(number, folder));
         self.batch.put(Family::Meta, &keys::dropped_folder(number, folder), &[]);

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use scrinium_store::Family;
 
 use super::Transaction;
-use crate::error::{DatabaseError, Result};
+use crate::error::{DatabaseError, Oversized, Result};
 use crate::folder::name::folded;
-use crate::folder::record::{FolderState, Member, MemberChange, Membership};
+use crate::folder::record::{FolderState, Member, MemberChange, MemberChangeKind, Membership};
 use crate::folder::{FolderChange, Placed, missing_folder};
 use crate::keys;
 
@@ -106,9 +106,12 @@ impl Transaction<'_> {
         }
         let readers = self.readers(id)?;
         let mut state = self.state(folder)?;
+        if state.next_uid > MAX_UID {
+            return Err(no_uid(name));
+        }
         let (uid, change_number) = (state.next_uid, self.next_change());
         state.next_uid += 1;
-        state.total += 1;
+        state.count_in(false, 0);
         state.change_number = change_number;
         self.states.insert(folder, state);
         self.header.membership_count += 1;
@@ -116,11 +119,17 @@ impl Transaction<'_> {
             self.counts_of(&person)?.count_in(folder, true);
         }
         let number = self.database.number();
-        let membership = Membership { uid, change_number };
+        let membership = Membership { uid, change_number, added_change: change_number, flags: 0 };
         self.records.put(&mut self.batch, keys::membership(number, id, folder), membership.encode());
-        let member = Member { change_number, added_ms: self.now_ms, id: id.to_owned() };
-        self.batch.put(Family::Scan, &keys::member(number, folder, uid), &member.encode());
-        self.put_change(folder, change_number, &MemberChange { uid, removed: false, id: id.to_owned() });
+        let member = Member {
+            change_number,
+            added_ms: self.now_ms,
+            added_change: change_number,
+            id: id.to_owned(),
+            ..Member::default()
+        };
+        self.records.put_member(&mut self.batch, keys::member(number, folder, uid), member.encode());
+        self.put_change(folder, change_number, uid, MemberChangeKind::Came, id);
         Ok((uid, true))
     }
 
@@ -148,27 +157,46 @@ impl Transaction<'_> {
 
     /// Ends a membership; a tombstone stays.
     fn end(&mut self, id: &str, folder: u32, membership: Membership, change_number: u64) -> Result<()> {
+        let Membership { uid, change_number: last_change, .. } = membership;
         let mut state = self.state(folder)?;
-        state.total = state.total.saturating_sub(1);
+        // Where no message has a size, no record of one is read.
+        let member = if state.bytes == 0 { None } else { self.member(folder, uid)? };
+        state.count_out(membership.is_deleted(), member.map_or(0, |member| member.facts.bytes));
         state.change_number = change_number;
         self.states.insert(folder, state);
         self.header.membership_count = self.header.membership_count.saturating_sub(1);
         let number = self.database.number();
-        let Membership { uid, change_number: added_with } = membership;
         self.records.delete(&mut self.batch, keys::membership(number, id, folder));
-        self.batch.delete(Family::Scan, &keys::member(number, folder, uid));
-        let added = keys::member_change(number, folder, added_with);
-        self.batch.delete(Family::Churn, &added);
-        self.put_change(folder, change_number, &MemberChange { uid, removed: true, id: id.to_owned() });
+        self.records.delete_member(&mut self.batch, keys::member(number, folder, uid));
+        self.batch.delete(Family::Churn, &keys::member_change(number, folder, last_change));
+        self.put_change(folder, change_number, uid, MemberChangeKind::Left, id);
         Ok(())
     }
 
-    fn put_change(&mut self, folder: u32, change_number: u64, change: &MemberChange) {
+    pub(super) fn put_change(
+        &mut self,
+        folder: u32,
+        change_number: u64,
+        uid: u64,
+        kind: MemberChangeKind,
+        id: &str,
+    ) {
         let key = keys::member_change(self.database.number(), folder, change_number);
+        let change = MemberChange { uid, kind, id: id.to_owned() };
         self.batch.put(Family::Churn, &key, &change.encode());
     }
 
-    fn membership(&self, id: &str, folder: u32) -> Result<Option<Membership>> {
+    /// What a folder says of the document with a uid.
+    pub(super) fn member(&self, folder: u32, uid: u64) -> Result<Option<Member>> {
+        let stored = self.records.get_member(&keys::member(self.database.number(), folder, uid))?;
+        let decode = |stored: Bytes| {
+            let damaged = || DatabaseError::damaged("member of a folder", self.database.name());
+            Member::decode(&stored).ok_or_else(damaged)
+        };
+        stored.map(decode).transpose()
+    }
+
+    pub(super) fn membership(&self, id: &str, folder: u32) -> Result<Option<Membership>> {
         let stored = self.records.get(&keys::membership(self.database.number(), id, folder))?;
         let decode = |stored: Bytes| {
             Membership::decode(&stored).ok_or_else(|| DatabaseError::damaged("membership", id))
@@ -239,6 +267,19 @@ impl Transaction<'_> {
             self.note_failure::<()>(Err(error.clone()));
         }
         made
+    }
+}
+
+/// The last number that a document can have in a folder: IMAP's have 32 bits (RFC 9051 §2.3.1.1).
+const MAX_UID: u64 = u32::MAX as u64;
+
+fn no_uid(folder: &str) -> DatabaseError {
+    DatabaseError::TooLarge {
+        what: Oversized::Folder,
+        reason: format!(
+            "The folder `{folder}` has given all {MAX_UID} numbers that mail clients know to documents; make another \
+             folder, and move what is in this one there."
+        ),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Small records that an update reads before it writes them, while earlier updates are still on their way.
 //!
-//! They lie in [`Family::Point`]. An update finds a record as it wrote it itself, else as an earlier update left it
+//! They are in [`Family::Point`], and those of members of folders in [`Family::Scan`]; no key is in both. An update finds a record as it wrote it itself, else as an earlier update left it
 //! that is not visible yet, else as the store shows it.
 
 use std::cell::OnceCell;
@@ -70,13 +70,22 @@ impl<'a> Records<'a> {
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        self.get_in(Family::Point, key)
+    }
+
+    /// The record of a member of a folder.
+    pub(super) fn get_member(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        self.get_in(Family::Scan, key)
+    }
+
+    fn get_in(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>> {
         if let Some(record) = self.written.get(key) {
             return Ok(record.clone());
         }
         if let Some((_, record)) = self.staged.records.get(key) {
             return Ok(record.clone());
         }
-        let stored = self.snapshot().get(Family::Point, key)?;
+        let stored = self.snapshot().get(family, key)?;
         Ok(stored.map(|stored| Bytes::copy_from_slice(&stored)))
     }
 
@@ -106,6 +115,17 @@ impl<'a> Records<'a> {
 
     pub(super) fn delete(&mut self, batch: &mut Batch, key: Vec<u8>) {
         batch.delete(Family::Point, &key);
+        self.written.insert(key, None);
+    }
+
+    /// Writes the record of a member of a folder.
+    pub(super) fn put_member(&mut self, batch: &mut Batch, key: Vec<u8>, record: Vec<u8>) {
+        batch.put(Family::Scan, &key, &record);
+        self.written.insert(key, Some(record.into()));
+    }
+
+    pub(super) fn delete_member(&mut self, batch: &mut Batch, key: Vec<u8>) {
+        batch.delete(Family::Scan, &key);
         self.written.insert(key, None);
     }
 

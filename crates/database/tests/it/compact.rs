@@ -387,7 +387,7 @@ fn what_left_a_folder_is_purged_and_clients_from_before_are_told() {
     let seen = changes(0).last;
     run(&database, &Step::Place { document: 0, there: false });
     delete(&database, "n01");
-    assert_eq!(changes(seen).changes.iter().filter(|change| change.removed).count(), 2);
+    assert_eq!(changes(seen).changes.iter().filter(|change| change.has_left()).count(), 2);
     // A later document, so that it is known that what was before is old.
     run(&database, &Step::Put { document: 9, size: 10, attached: 0 });
     rows(&database);

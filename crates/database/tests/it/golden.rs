@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use crate::common::{SERVER, all_rows, edit, get, put, replicate};
 
 /// Of `store.format`.
-const PRESENT_FORMAT: u32 = 2;
+const PRESENT_FORMAT: u32 = 3;
 const PEOPLE: [&str; 2] = ["Ada Lovelace/Engine", "bob"];
 const VOLUME: &str = "fast";
 const ADDRESS: &str = "file:///objects";

@@ -134,7 +134,7 @@ impl Documents {
     }
 
     /// Holds the counts of the database against what was found.
-    pub(super) fn check_counts(&self, check: &mut Check<'_>, memberships: u64, marks: u64, last_folder: u64) {
+    pub(super) fn check_counts(&self, check: &mut Check<'_>, folders: &Folders) {
         let before = check.header.clone();
         let mut after = before.clone();
         after.document_count = self.alive;
@@ -142,12 +142,13 @@ impl Documents {
         after.design_count = self.designs;
         after.external_bytes = self.external_bytes;
         after.stored_bytes = self.stored_bytes;
-        after.membership_count = memberships;
-        after.mark_count = marks;
+        after.membership_count = folders.memberships();
+        after.mark_count = folders.marks();
+        after.folder_count = folders.count();
         if before.change_number < self.last_change {
             after.change_number = self.last_change + LEAP;
         }
-        after.last_folder = before.last_folder.max(last_folder);
+        after.last_folder = before.last_folder.max(folders.last_folder());
         if after == before {
             return;
         }
@@ -160,6 +161,7 @@ impl Documents {
             ("memberships", before.membership_count, after.membership_count),
             ("marks", before.mark_count, after.mark_count),
             ("last change", before.change_number, after.change_number),
+            ("folders", before.folder_count, after.folder_count),
             ("last folder", before.last_folder, after.last_folder),
         ];
         let wrong = counts.iter().filter(|(_, before, after)| before != after);

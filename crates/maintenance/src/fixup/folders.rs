@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use scrinium_database::folder::name::folded;
 use scrinium_database::folder::record::{
-    FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, Membership, ReadCounts, decode_count,
+    DELETED, FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, MemberChangeKind, Membership,
+    ReadCounts, decode_count,
 };
 use scrinium_database::head::Head;
 use scrinium_database::{Result, keys};
@@ -28,12 +29,27 @@ struct Known {
     by_change: Tally,
     last_uid: u64,
     last_change: u64,
+    /// Those that are marked to be expunged.
+    deleted_by_document: Tally,
+    deleted_by_uid: Tally,
+    bytes: u64,
+    deleted_bytes: u64,
+}
+
+impl Known {
+    fn contradicts(&self) -> bool {
+        self.by_document != self.by_uid
+            || self.by_document != self.by_change
+            || self.deleted_by_document != self.deleted_by_uid
+    }
 }
 
 /// What the folders and marks of a database come to.
 #[derive(Default)]
 pub(super) struct Folders {
     known: BTreeMap<u32, Known>,
+    /// Records of folders that are there, or are made again.
+    count: u64,
     dropped: BTreeSet<u32>,
     counts: BTreeMap<String, ReadCounts>,
     marks: Tally,
@@ -57,10 +73,7 @@ pub(super) fn check(check: &mut Check<'_>) -> Result<Folders> {
     folders.check_documents(check)?;
     folders.check_members(check)?;
     folders.check_mark_changes(check)?;
-    let wrong = folders
-        .known
-        .iter()
-        .filter(|(_, folder)| folder.by_document != folder.by_uid || folder.by_document != folder.by_change);
+    let wrong = folders.known.iter().filter(|(_, folder)| folder.contradicts());
     let wrong: BTreeSet<u32> = wrong.map(|(number, _)| *number).collect();
     if !wrong.is_empty() {
         super::members::find(check, &wrong)?;
@@ -79,6 +92,10 @@ impl Folders {
 
     pub(super) const fn marks(&self) -> u64 {
         self.marks.count
+    }
+
+    pub(super) const fn count(&self) -> u64 {
+        self.count
     }
 
     /// The highest number of a folder.
@@ -105,6 +122,7 @@ impl Folders {
                 );
                 return Ok(());
             };
+            self.count += 1;
             let is_own_key = keys::folder(number, &folded(&record.name)) == key;
             let before = self.known.insert(record.number, Known { name: record.name, ..Known::default() });
             let name = self.known.get(&record.number).map_or("", |known| &known.name);
@@ -129,6 +147,7 @@ impl Folders {
                 (None, Some(_)) => {
                     let number = folder.unwrap_or_default();
                     self.known.insert(number, Known::default());
+                    self.count += 1;
                     check.mends.recovered.insert(number);
                     let detail = "its record is missing; rebuilt, with the name `Recovered` and its number";
                     check.repairs(FindingKind::Folder, format!("number {number}"), detail);
@@ -188,9 +207,12 @@ impl Folders {
                 continue;
             };
             match membership {
-                Some(Membership { uid, change_number }) if is_alive => {
+                Some(Membership { uid, change_number, flags, .. }) if is_alive => {
                     folders.push(*folder);
                     known.by_document.add(&[&uid.to_be_bytes(), &change_number.to_be_bytes(), id.as_bytes()]);
+                    if flags & DELETED != 0 {
+                        known.deleted_by_document.add(&[&uid.to_be_bytes()]);
+                    }
                 }
                 Some(membership) => {
                     let found = Some((membership.uid, membership.change_number));
@@ -246,6 +268,12 @@ impl Folders {
                 return Ok(());
             };
             known.last_uid = known.last_uid.max(uid);
+            let bytes = member.facts.bytes;
+            known.bytes = known.bytes.saturating_add(bytes);
+            if member.is_deleted() {
+                known.deleted_by_uid.add(&[&uid.to_be_bytes()]);
+                known.deleted_bytes = known.deleted_bytes.saturating_add(bytes);
+            }
             known.by_uid.add(&[
                 &uid.to_be_bytes(),
                 &member.change_number.to_be_bytes(),
@@ -261,7 +289,7 @@ impl Folders {
                 self.leftover(check, folder);
                 return Ok(());
             };
-            let Some(MemberChange { uid, removed, id }) = MemberChange::decode(value) else {
+            let Some(MemberChange { uid, kind, id }) = MemberChange::decode(value) else {
                 let reason = "a change of a folder cannot be read";
                 check.set_aside(FindingKind::Membership, Family::Churn, key, reason);
                 return Ok(());
@@ -269,7 +297,7 @@ impl Folders {
             known.last_uid = known.last_uid.max(uid);
             known.last_change = known.last_change.max(change);
             self.last_change = self.last_change.max(change);
-            if !removed {
+            if kind != MemberChangeKind::Left {
                 known.by_change.add(&[&uid.to_be_bytes(), &change.to_be_bytes(), id.as_bytes()]);
             }
             Ok(())
@@ -299,16 +327,26 @@ impl Folders {
                 next_uid: before.next_uid.max(known.last_uid + 1),
                 total: known.by_document.count,
                 change_number: before.change_number.max(known.last_change),
+                deleted: known.deleted_by_document.count,
+                bytes: known.bytes,
+                deleted_bytes: known.deleted_bytes,
+                presented: known.by_document.count,
+                ..before
             };
             if known.state != Some(after) {
                 let detail = format!(
-                    "documents {}, found {}; next uid {}, at least {}; last change {}, at least {}",
+                    "documents {}, found {}; next uid {}, at least {}; last change {}, at least {}; \
+                     deleted {}, found {}; bytes {}, found {}",
                     before.total,
                     after.total,
                     before.next_uid,
                     after.next_uid,
                     before.change_number,
-                    after.change_number
+                    after.change_number,
+                    before.deleted,
+                    after.deleted,
+                    before.bytes,
+                    after.bytes
                 );
                 check.repairs(FindingKind::FolderCounts, known.name.clone(), detail);
                 check.mends.states.insert(*number, (before, after));

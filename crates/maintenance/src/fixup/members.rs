@@ -45,13 +45,17 @@ pub(super) fn find(check: &mut Check<'_>, folders: &BTreeSet<u32>) -> Result<()>
         let folder = keys::folder_of(key).filter(|folder| folders.contains(folder));
         let id = keys::text_and_rest(key).map(|(id, _)| id);
         let found = folder.zip(id).zip(Membership::decode(value));
-        let Some(((folder, id), Membership { uid, change_number })) = found else { return Ok(()) };
+        let Some(((folder, id), own)) = found else { return Ok(()) };
+        let Membership { uid, change_number, .. } = own;
         let member = check.get(Family::Scan, &keys::member(number, folder, uid))?;
         let member = member.and_then(|member| Member::decode(&member));
         let change = check.get(Family::Churn, &keys::member_change(number, folder, change_number))?;
         let change = change.and_then(|change| MemberChange::decode(&change));
-        let agrees = member.is_some_and(|member| member.change_number == change_number && member.id == id)
-            && change.is_some_and(|change| change.uid == uid && !change.removed && change.id == id);
+        let is_same = |member: &Member| {
+            (member.change_number, member.is_deleted()) == (change_number, own.is_deleted()) && member.id == id
+        };
+        let agrees = member.as_ref().is_some_and(is_same)
+            && change.is_some_and(|change| change.uid == uid && !change.has_left() && change.id == id);
         if !agrees {
             mend(check, folder, id, Some((uid, change_number)), CONTRADICTION);
         }
@@ -67,7 +71,7 @@ pub(super) fn find(check: &mut Check<'_>, folders: &BTreeSet<u32>) -> Result<()>
         let folder = folder_in(key).filter(|folder| folders.contains(folder));
         let found = folder.zip(keys::change_number_of(key)).zip(MemberChange::decode(value));
         let Some(((folder, number), change)) = found else { return Ok(()) };
-        if change.removed { Ok(()) } else { compare(check, folder, &change.id, (change.uid, number)) }
+        if change.has_left() { Ok(()) } else { compare(check, folder, &change.id, (change.uid, number)) }
     })
 }
 

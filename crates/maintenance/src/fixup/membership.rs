@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use scrinium_database::Result;
 use scrinium_database::folder::record::{
-    FolderState, Mark, MarkChange, Member, MemberChange, Membership, encode_count,
+    DELETED, FolderState, Mark, MarkChange, Member, MemberChange, MemberChangeKind, Membership, encode_count,
 };
 use scrinium_database::keys::{self, Digest};
 use scrinium_document::is_design;
@@ -22,21 +22,22 @@ pub(super) fn mend(
     let number = mending.number();
     let own_key = keys::membership(number, id, folder);
     let own = mending.get(Family::Point, &own_key)?.and_then(|own| Membership::decode(&own));
+    let said = own;
     let own = own.map(|own| (own.uid, own.change_number));
     let state = mending.get(Family::Point, &keys::folder_state(number, folder))?;
     let belongs = mending.is_alive(id)? && !is_design(id) && state.is_some();
-    let (mut truth, mut added_ms) = (own, mending.database.now_ms());
+    let (mut truth, mut known) = (own, None);
     for (uid, change_number) in own.iter().chain(found) {
         let member_key = keys::member(number, folder, *uid);
         let member = mending.get(Family::Scan, &member_key)?.and_then(|member| Member::decode(&member));
         if let Some(member) = member.filter(|member| member.id == id) {
-            added_ms = member.added_ms;
+            known = Some(member);
             mending.batch.delete(Family::Scan, &member_key);
         }
         let change_key = keys::member_change(number, folder, *change_number);
         let change =
             mending.get(Family::Churn, &change_key)?.and_then(|change| MemberChange::decode(&change));
-        if change.is_some_and(|change| change.id == id && !change.removed) {
+        if change.is_some_and(|change| change.id == id && !change.has_left()) {
             mending.batch.delete(Family::Churn, &change_key);
         }
         truth = truth.or(Some((*uid, *change_number)));
@@ -55,11 +56,25 @@ pub(super) fn mend(
         uid = next_uid(mending, folder)?;
         change_number = mending.next_change();
     }
+    let added_ms = mending.database.now_ms();
+    let mut member = known.unwrap_or_else(|| Member {
+        added_ms,
+        added_change: said.map_or(change_number, |said| said.added_change),
+        id: id.to_owned(),
+        ..Member::default()
+    });
+    member.change_number = change_number;
+    // The document's own record is believed where it can be read.
+    if let Some(said) = said {
+        member.added_change = said.added_change;
+        member.flags = member.flags & !DELETED | said.flags & DELETED;
+    }
+    let (added_change, flags) = (member.added_change, member.flags & DELETED);
+    let membership = Membership { uid, change_number, added_change, flags };
     let batch = &mut mending.batch;
-    batch.put(Family::Point, &own_key, &Membership { uid, change_number }.encode());
-    let member = Member { change_number, added_ms, id: id.to_owned() };
+    batch.put(Family::Point, &own_key, &membership.encode());
     batch.put(Family::Scan, &keys::member(number, folder, uid), &member.encode());
-    let change = MemberChange { uid, removed: false, id: id.to_owned() };
+    let change = MemberChange { uid, kind: MemberChangeKind::Came, id: id.to_owned() };
     batch.put(Family::Churn, &keys::member_change(number, folder, change_number), &change.encode());
     Ok(())
 }

@@ -197,6 +197,7 @@ fn recover_folder(mending: &mut Mending<'_>, folder: u32) -> Result<()> {
         name,
         uid_validity: u32::try_from(header.last_uid_validity).unwrap_or(u32::MAX),
         columns: columns_text(&*mending.database.context.server.designs, "", None)?,
+        ..FolderRecord::default()
     };
     mending.batch.put(Family::Point, &key, &record.encode());
     Ok(())
@@ -219,6 +220,11 @@ fn mend_counts(database: &OpenDatabase, mends: &Mends) -> Result<()> {
                 next_uid: now.next_uid.max(after.next_uid),
                 total: moved(now.total, before.total, after.total),
                 change_number: now.change_number.max(after.change_number),
+                deleted: moved(now.deleted, before.deleted, after.deleted),
+                bytes: moved(now.bytes, before.bytes, after.bytes),
+                deleted_bytes: moved(now.deleted_bytes, before.deleted_bytes, after.deleted_bytes),
+                presented: moved(now.presented, before.presented, after.presented),
+                ..now
             };
             mending.batch.put(Family::Point, &key, &state.encode());
         }
@@ -248,6 +254,7 @@ fn mend_header(header: &mut Header, before: &Header, after: &Header) {
     header.stored_bytes = moved(header.stored_bytes, before.stored_bytes, after.stored_bytes);
     header.membership_count = moved(header.membership_count, before.membership_count, after.membership_count);
     header.mark_count = moved(header.mark_count, before.mark_count, after.mark_count);
+    header.folder_count = moved(header.folder_count, before.folder_count, after.folder_count);
     header.change_number = header.change_number.max(after.change_number);
     header.last_folder = header.last_folder.max(after.last_folder);
 }

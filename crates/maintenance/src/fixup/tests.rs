@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use scrinium_catalog::Databases;
-use scrinium_database::folder::record::{FolderState, Member, Membership, ReadCounts, encode_count};
+use scrinium_database::folder::record::{DELETED, FolderState, Member, Membership, ReadCounts, encode_count};
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::header::Header;
 use scrinium_database::{
@@ -187,6 +187,7 @@ fn injections() -> Vec<Injection> {
                 header.external_bytes -= 1;
                 header.membership_count = 17;
                 header.mark_count = 0;
+                header.folder_count = 40;
             });
         }),
         lost("a header that cannot be read", &[K::Header, K::HeaderCounts], |world, batch| {
@@ -289,7 +290,7 @@ fn injections() -> Vec<Injection> {
         }),
         repaired("the counts of a folder", &[K::FolderCounts], |world, batch| {
             let key = keys::folder_state(world.database.number(), 1);
-            let wrong = FolderState { next_uid: 1, total: 9, change_number: 3 };
+            let wrong = FolderState { next_uid: 1, total: 9, change_number: 3, deleted: 2, bytes: 7, ..FolderState::NEW };
             batch.put(Family::Point, &key, &wrong.encode());
         }),
         repaired("the counts of a folder that are missing", &[K::FolderCounts], |world, batch| {
@@ -310,15 +311,25 @@ fn injections() -> Vec<Injection> {
             let (key, membership) = membership(world, "bb");
             batch.put(Family::Point, &key, &flipped(membership.encode()));
         }),
+        repaired("a message that only its folder wants to expunge", &[K::Membership], |world, batch| {
+            let membership = membership(world, "bb").1;
+            let number = world.database.number();
+            let member_key = keys::member(number, 1, membership.uid);
+            let member = Member::decode(&world.get(Family::Scan, &member_key)).unwrap();
+            assert!(!membership.is_deleted() && !member.is_deleted());
+            let wrong = Member { flags: member.flags | DELETED, ..member };
+            batch.put(Family::Scan, &member_key, &wrong.encode());
+        }),
         repaired("a membership of nobody", &[K::Membership], |world, batch| {
             let number = world.database.number();
-            let membership = Membership { uid: 50, change_number: 900 };
+            let membership = Membership { uid: 50, change_number: 900, ..Membership::default() };
             batch.put(Family::Point, &keys::membership(number, "nobody", 1), &membership.encode());
-            let member = Member { change_number: 900, added_ms: 1, id: "nobody".to_owned() };
+            let member =
+                Member { change_number: 900, added_ms: 1, id: "nobody".to_owned(), ..Member::default() };
             batch.put(Family::Scan, &keys::member(number, 1, 50), &member.encode());
         }),
         repaired("what is left of a folder", &[K::FolderLeftover], |world, batch| {
-            let member = Member { change_number: 900, added_ms: 1, id: "a".to_owned() };
+            let member = Member { change_number: 900, added_ms: 1, id: "a".to_owned(), ..Member::default() };
             batch.put(Family::Scan, &keys::member(world.database.number(), 77, 1), &member.encode());
         }),
         repaired("a mark that no change tells", &[K::Mark], |world, batch| {

@@ -102,7 +102,7 @@ fn a_data_folder_of_a_newer_release_is_refused_with_words() {
     assert!(server.terminate(Duration::from_secs(60)).success());
     let format = root.join("data/store/store.format");
     let text = fs::read_to_string(&format).unwrap();
-    fs::write(&format, text.replacen("format 2", "format 99", 1)).unwrap();
+    fs::write(&format, text.replacen("format 3", "format 99", 1)).unwrap();
     let before = fs::read(&format).unwrap();
     for arguments in
         [&["upgrade", "--check"][..], &["upgrade"], &["serve"], &["fixup"], &["backup", "/nowhere/backups"]]

@@ -77,7 +77,7 @@ fn a_newer_format_is_refused() {
     assert_eq!(server.terminate(STOPS_WITHIN).code(), Some(0));
     let path = folder.path().join("data/store/store.format");
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("format 2", "format 99")).unwrap();
+    fs::write(&path, text.replace("format 3", "format 99")).unwrap();
     let said = refusal(folder.path());
     println!("{said}");
     assert!(said.contains("store.format") && said.contains("99") && said.contains("newer"), "{said}");

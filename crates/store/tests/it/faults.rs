@@ -46,13 +46,13 @@ fn a_newer_format_is_refused() {
     open_small(folder.path()).close().unwrap();
     let path = folder.path().join("store.format");
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("format 2", "format 3")).unwrap();
+    fs::write(&path, text.replace("format 3", "format 4")).unwrap();
     match try_open(small_options(folder.path())) {
-        Err(StoreError::NewerFormat { found: 3, supported: 2, path: named }) => assert_eq!(named, path),
+        Err(StoreError::NewerFormat { found: 4, supported: 3, path: named }) => assert_eq!(named, path),
         other => panic!("{other:?}"),
     }
     // An older one is raised, so that a server of that format opens it no more.
-    fs::write(&path, text.replace("format 2", "format 1")).unwrap();
+    fs::write(&path, text.replace("format 3", "format 1")).unwrap();
     open_small(folder.path()).close().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }

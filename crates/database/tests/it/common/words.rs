@@ -40,6 +40,7 @@ impl Words for DatabaseError {
                 Oversized::Attachment => "attachment_too_large",
                 Oversized::Readers => "too_many_readers",
                 Oversized::LocalDocuments => "too_many_local_documents",
+                Oversized::Folder => "folder_used_up",
             },
             Self::Full { .. } => "insufficient_storage",
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => "service_unavailable",

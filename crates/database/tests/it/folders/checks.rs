@@ -60,7 +60,7 @@ impl World {
         let every = changes(0, usize::MAX);
         assert!(every.changes.is_sorted_by(|one, next| one.change_number < next.change_number));
         let found: BTreeSet<(u64, &String, bool)> =
-            every.changes.iter().map(|change| (change.uid, &change.id, change.removed)).collect();
+            every.changes.iter().map(|change| (change.uid, &change.id, change.has_left())).collect();
         let of = |uids: &'_ BTreeMap<u64, String>, removed| {
             uids.iter().map(|(uid, id)| (*uid, id.clone(), removed)).collect::<Vec<_>>()
         };
