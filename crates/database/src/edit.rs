@@ -114,6 +114,8 @@ pub(crate) struct SideEffects {
     pub(crate) editor: Option<Arc<str>>,
     pub(crate) read_by: Option<Arc<str>>,
     pub(crate) keeps_marks: bool,
+    /// Nothing but the document's flags is another.
+    pub(crate) is_of_flags: bool,
 }
 
 /// An attachment of an edit.
@@ -202,6 +204,7 @@ impl ParsedEdit {
             editor: edit.editor,
             read_by: edit.read_by,
             keeps_marks: edit.keeps_marks,
+            is_of_flags: false,
         };
         // A list that cannot be read keeps out all but administrators, and what they write is checked as under any list.
         if !matches!(database.access_list(), Ok(None)) {
@@ -302,6 +305,7 @@ impl Edit {
                 editor: self.editor,
                 read_by: self.read_by,
                 keeps_marks: self.keeps_marks,
+                is_of_flags: false,
             },
             access: access.clone(),
             secret: Secret::Keep,
@@ -419,7 +423,12 @@ pub(crate) const fn access_for_guards() -> Access {
 }
 
 /// An edit of attachments alone takes a document over as it stands, which the one who edits must be allowed to write.
-fn check_as_it_stands(database: &Database, id: &str, revision: Option<&str>, access: &Access) -> Result<()> {
+pub(crate) fn check_as_it_stands(
+    database: &Database,
+    id: &str,
+    revision: Option<&str>,
+    access: &Access,
+) -> Result<()> {
     let Some(guard) = database.context.guard(database.name()) else { return Ok(()) };
     let options = ReadOptions { revision: revision.map(str::to_owned), ..ReadOptions::default() };
     let found = match database.read(id, &options, &access_for_guards()) {

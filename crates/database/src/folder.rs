@@ -75,6 +75,14 @@ pub enum FolderChange {
         /// The name of the folder that it comes into.
         to: String,
     },
+    /// The document is marked in the folder to be expunged (`\Deleted`), or is not any more. In other folders it stays
+    /// as it is.
+    SetDeleted {
+        /// The folder's name.
+        folder: String,
+        /// Whether it is marked.
+        deleted: bool,
+    },
 }
 
 impl FolderChange {
@@ -82,7 +90,9 @@ impl FolderChange {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
             Self::Make { .. } => (None, None),
-            Self::Add { folder } | Self::Remove { folder } => (Some(folder), None),
+            Self::Add { folder } | Self::Remove { folder } | Self::SetDeleted { folder, .. } => {
+                (Some(folder), None)
+            }
             Self::Move { from, to } => (Some(from), Some(to)),
         };
         first.into_iter().chain(second).map(String::as_str)
@@ -115,6 +125,12 @@ pub struct FolderInfo {
     pub change_number: u64,
     /// Documents that are in it.
     pub total: u64,
+    /// Those of them that are marked to be expunged.
+    pub deleted: u64,
+    /// What its messages are together, in bytes.
+    pub bytes: u64,
+    /// The last change of flags of what is in it.
+    pub flags_change: u64,
     /// Those of them that the person who asks has not read; `None` if nobody asks.
     pub unread: Option<u64>,
     /// What its documents are.
@@ -273,6 +289,9 @@ fn info(
         next_uid: state.next_uid,
         change_number: state.change_number,
         total: state.total,
+        deleted: state.deleted,
+        bytes: state.bytes,
+        flags_change: state.flags_change,
         unread: read.map(|read| state.total.saturating_sub(read)),
         kind: record.kind,
         special_use: record.special_use,

@@ -300,6 +300,16 @@ pub fn member(number: u32, folder: u32, uid: u64) -> Vec<u8> {
     with_number(number, b'u', &rest)
 }
 
+/// A keyword, as it was first written.
+pub fn keyword(number: u32, keyword: u16) -> Vec<u8> {
+    with_number(number, b'k', &keyword.to_be_bytes())
+}
+
+/// The number of a keyword, given in lower case; of none, the last number that was given.
+pub fn keyword_number(number: u32, folded: &str) -> Vec<u8> {
+    with_number(number, b'K', folded.as_bytes())
+}
+
 /// What the keys of [`member`] of a folder begin with.
 pub fn members(number: u32, folder: u32) -> Vec<u8> {
     with_number(number, b'u', &folder.to_be_bytes())

@@ -20,6 +20,8 @@ mod edit;
 mod edit_mode;
 mod error;
 pub mod figures;
+mod flags;
+mod flags_field;
 pub mod folder;
 mod guard;
 pub mod head;
@@ -59,6 +61,8 @@ pub use designs::{
 pub use edit::{Edit, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
 pub use edit_mode::EditMode;
 pub use error::{DatabaseError, InvalidInput, Oversized, Result};
+pub use flags::{FlagsChange, FlagsChanged};
+pub use flags_field::{FLAGS, MAX_FLAG_BYTES, MAX_FLAGS, MAX_KEYWORDS};
 pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, FolderPlace, MAX_MEMBERS_AT_ONCE,
 };

@@ -8,6 +8,7 @@
 
 mod access;
 mod document;
+mod flags;
 mod folder;
 mod mark;
 mod place;
@@ -37,6 +38,7 @@ use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Pending, PrefetchedHeads, Writer};
 use access::LeafRights;
 use document::Rewritten;
+pub(crate) use place::check_placeable;
 use records::Records;
 
 /// An update may have at most this many edits; a client splits more.
@@ -191,7 +193,11 @@ impl Database {
 
     /// Stores edits that the functions of design documents let pass. What an edit replaces may change until the database is
     /// locked; then all are validated again.
-    fn store_validated(self: &Arc<Self>, prepared: Vec<Result<Prepared>>, mode: EditMode) -> Result<Update> {
+    pub(crate) fn store_validated(
+        self: &Arc<Self>,
+        prepared: Vec<Result<Prepared>>,
+        mode: EditMode,
+    ) -> Result<Update> {
         for _ in 0..TRIES {
             let Some(validation) = self.validation()? else { return self.store_prepared(prepared, mode) };
             let mut validated = prepared.clone();

@@ -286,7 +286,13 @@ impl Asked {
                 Fields::decode(members.as_bytes())?
                     .write_members(&mut json.0, false, |_, _| Ok::<(), DatabaseError>(()))?;
             }
-            (None, Some(leaf)) => write_fields(&mut json.0, &leaf.fields(&edit.id)?, database, &edit.id)?,
+            (None, Some(leaf)) => {
+                // A change of flags brings fields, and attachments alone bring none.
+                let fields =
+                    edit.fields.as_ref().map(|fields| Fields::decode(fields.as_bytes())).transpose()?;
+                let fields = fields.map_or_else(|| leaf.fields(&edit.id), Ok)?;
+                write_fields(&mut json.0, &fields, database, &edit.id)?;
+            }
             (None, None) => {}
         }
         let known = leaf.map_or_else(|| Ok(Vec::new()), |leaf| leaf.attachments(&edit.id))?;

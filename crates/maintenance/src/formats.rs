@@ -232,7 +232,10 @@ fn records_of_earlier_versions_are_read() {
     let written = "02086d61696c2f61646111111111111111111111111111111111809483b99734ac02c80107808080808020e807\
                    0309c084fcd6069601808040";
     let stored_bytes = header().external_bytes + 207 * 200;
-    assert_eq!(Header::decode(&from_hex(written)), Some(Header { stored_bytes, folder_count: UNCOUNTED, ..header() }));
+    assert_eq!(
+        Header::decode(&from_hex(written)),
+        Some(Header { stored_bytes, folder_count: UNCOUNTED, ..header() })
+    );
     let written = "010905bc05012222222222222222222222222222222222222222222222222222222222222222013002020000112233445566\
                    778899aabbccddeeff026161290201026262";
     let read = Head::decode(&from_hex(written)).unwrap();
@@ -247,7 +250,8 @@ fn records_of_folders_of_earlier_formats_are_read() {
     let written = from_hex("01090b50726f6a656374735cc384c084fcd606025b5d");
     let plain = FolderRecord { kind: FolderKind::Plain, special_use: None, validity_epoch: 0, ..folder() };
     assert_eq!(FolderRecord::decode(&written), Some(FolderRecord { properties: Vec::new(), ..plain }));
-    let state = FolderState { next_uid: 300, total: 200, change_number: 301, presented: 200, ..FolderState::NEW };
+    let state =
+        FolderState { next_uid: 300, total: 200, change_number: 301, presented: 200, ..FolderState::NEW };
     assert_eq!(FolderState::decode(&from_hex("01ac02c801ad02")), Some(state));
     let membership = Membership { uid: 299, change_number: 301, added_change: 301, flags: 0 };
     assert_eq!(Membership::decode(&from_hex("01ab02ad02")), Some(membership));
@@ -263,6 +267,7 @@ fn records_of_folders_of_earlier_formats_are_read() {
 #[test]
 fn every_kind_of_folder_and_every_change_in_one_is_read_back() {
     use FolderKind::{Calendar, Contacts, Mail, Plain, Tasks};
+    use MemberChangeKind::{Came, Content, Flags, Left};
     use SpecialUse::{All, Archive, Drafts, Flagged, Important, Junk, Sent, Trash};
     let uses = [All, Archive, Drafts, Flagged, Important, Junk, Sent, Trash].map(Some);
     for kind in [Plain, Mail, Calendar, Contacts, Tasks] {
@@ -271,7 +276,6 @@ fn every_kind_of_folder_and_every_change_in_one_is_read_back() {
             assert_eq!(FolderRecord::decode(&record.encode()), Some(record));
         }
     }
-    use MemberChangeKind::{Came, Content, Flags, Left};
     for kind in [Came, Left, Flags, Content] {
         let change = MemberChange { kind, ..member_change() };
         assert_eq!(MemberChange::decode(&change.encode()), Some(change));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
-use super::record::{Mark, Member, MemberChange, MemberChangeKind, Membership};
+use super::record::{Mark, Member, MemberChange, MemberChangeKind, MemberFacts, Membership};
 use super::{record_at, state_at};
 use crate::access::Access;
 use crate::access::readable::ReadableId;
@@ -29,6 +29,13 @@ pub struct FolderMember {
     pub change_number: u64,
     /// When it was put there, in milliseconds since 1970.
     pub added_ms: u64,
+    /// What the folder says of its flags: bits of [`record`](super::record), and keywords by their numbers
+    /// ([`Database::keywords`]).
+    pub flags: u16,
+    /// The numbers of its keywords, ascending.
+    pub keywords: Vec<u16>,
+    /// What the folder says of its content.
+    pub facts: MemberFacts,
     /// Whether the person who asks has read it; `None` if nobody asks.
     pub read: Option<bool>,
 }
@@ -118,6 +125,9 @@ impl Database {
                 uid,
                 change_number: member.change_number.max(changed),
                 added_ms: member.added_ms,
+                flags: member.flags,
+                keywords: member.keywords,
+                facts: member.facts,
                 read,
                 id: id.into_string(),
             });

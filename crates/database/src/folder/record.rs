@@ -324,7 +324,7 @@ pub struct MemberFacts {
     pub bytes: u64,
     /// IMAP's internal date, in milliseconds since 1970; 0: not known.
     pub internal_ms: i64,
-    /// Of the zone in which that is told.
+    /// Of the zone that it is shown in.
     pub zone_minutes: i16,
     /// Of its source.
     pub content: Option<Digest>,

@@ -12,6 +12,7 @@ use crate::access::restriction::restricts;
 use crate::edit::{Prepared, PreparedAttachment, SideEffects};
 use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
+use crate::folder::record::MemberChangeKind;
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
@@ -195,9 +196,7 @@ impl Transaction<'_> {
         let is_another = old.map(|old| old.revision) != new.map(|new| new.revision);
         let followed = match (was_alive, is_alive) {
             (true, false) => self.leave_all(id, change_number),
-            (true, true) if is_another && !effects.keeps_marks => {
-                self.unread_for_others(id, effects.editor.as_deref(), change_number)
-            }
+            (true, true) if is_another => self.follow_edit(id, change_number, effects),
             _ => Ok(()),
         };
         self.note_failure(followed);
@@ -206,6 +205,15 @@ impl Transaction<'_> {
             // Beyond MAX_READERS the document stays unread for that person; the edit is stored all the same.
             drop(self.mark(person, id.to_owned(), true));
         }
+    }
+
+    /// Others have not read what a document has become, and its folders say that it has changed.
+    fn follow_edit(&mut self, id: &str, change_number: u64, effects: &SideEffects) -> Result<()> {
+        if !effects.keeps_marks {
+            self.unread_for_others(id, effects.editor.as_deref(), change_number)?;
+        }
+        let kind = if effects.is_of_flags { MemberChangeKind::Flags } else { MemberChangeKind::Content };
+        self.change_members(id, change_number, kind)
     }
 
     /// The document as the edits before this one leave it. What was taken is put back by [`Self::put_back`].

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use scrinium_store::Family;
 
 use super::Transaction;
+use super::flags::MemberFlags;
 use crate::error::{DatabaseError, Oversized, Result};
 use crate::folder::name::folded;
 use crate::folder::record::{FolderState, Member, MemberChange, MemberChangeKind, Membership};
@@ -50,6 +51,10 @@ impl Transaction<'_> {
                 FolderChange::Move { to, .. } if is_alive => self.add_to(id, to).map(drop),
                 FolderChange::Add { folder } if is_alive => self.add_to(id, folder).map(drop),
                 FolderChange::Remove { folder } if is_alive => self.remove_from(id, folder).map(drop),
+                FolderChange::SetDeleted { folder, deleted } if is_alive => self
+                    .known_folder(folder)
+                    .and_then(|folder| self.set_deleted(id, folder, *deleted))
+                    .map(drop),
                 _ => Ok(()),
             };
             self.note_failure(placed);
@@ -82,15 +87,18 @@ impl Transaction<'_> {
                 (uid, uid.is_some())
             }
             FolderChange::Move { from, to } => self.move_between(&id, from, to)?,
+            FolderChange::SetDeleted { folder, deleted } => {
+                let number = self.known_folder(folder)?;
+                let membership = self.membership(&id, number)?.ok_or_else(|| not_there(folder))?;
+                (Some(membership.uid), self.set_deleted(&id, number, *deleted)?.is_some())
+            }
         };
         Ok(Placed { id, uid, changed })
     }
 
     fn move_between(&mut self, id: &str, from: &str, to: &str) -> Result<(Option<u64>, bool)> {
         let (source, target) = (self.known_folder(from)?, self.known_folder(to)?);
-        let membership = self.membership(id, source)?.ok_or_else(|| DatabaseError::NotFound {
-            reason: format!("The document is not in the folder `{from}`."),
-        })?;
+        let membership = self.membership(id, source)?.ok_or_else(|| not_there(from))?;
         if source == target {
             return Ok((Some(membership.uid), false));
         }
@@ -109,6 +117,7 @@ impl Transaction<'_> {
         if state.next_uid > MAX_UID {
             return Err(no_uid(name));
         }
+        let MemberFlags { flags, keywords } = self.flags_of(id)?;
         let (uid, change_number) = (state.next_uid, self.next_change());
         state.next_uid += 1;
         state.count_in(false, 0);
@@ -125,6 +134,8 @@ impl Transaction<'_> {
             change_number,
             added_ms: self.now_ms,
             added_change: change_number,
+            flags,
+            keywords,
             id: id.to_owned(),
             ..Member::default()
         };
@@ -273,6 +284,10 @@ impl Transaction<'_> {
 /// The last number that a document can have in a folder: IMAP's have 32 bits (RFC 9051 §2.3.1.1).
 const MAX_UID: u64 = u32::MAX as u64;
 
+fn not_there(folder: &str) -> DatabaseError {
+    DatabaseError::NotFound { reason: format!("The document is not in the folder `{folder}`.") }
+}
+
 fn no_uid(folder: &str) -> DatabaseError {
     DatabaseError::TooLarge {
         what: Oversized::Folder,
@@ -284,7 +299,7 @@ fn no_uid(folder: &str) -> DatabaseError {
 }
 
 /// Design documents and `_local` documents are in no folder, and nobody reads them.
-pub(super) fn check_placeable(id: &str) -> Result<()> {
+pub(crate) fn check_placeable(id: &str) -> Result<()> {
     if scrinium_document::is_design(id) || scrinium_document::is_local(id) {
         return Err(DatabaseError::bad_request(
             "A design document or a local document is in no folder and is neither read nor unread.",

@@ -7,6 +7,7 @@
 //!
 //! which leaves alone what is there. CONTRIBUTING.md says when a folder is added.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,8 @@ use rand::{Rng, SeedableRng};
 use scrinium_catalog::{Databases, FIRST_VOLUME, NameRange};
 use scrinium_contents::AttachmentOptions;
 use scrinium_database::{
-    AccessList, ChangesQuery, DatabaseOptions, Edit, EditMode, FolderChange, Freshness, NewAttachment,
-    OpenRevision, OpenRevisions, ReadOptions, RowQuery,
+    AccessList, ChangesQuery, DatabaseOptions, Edit, EditMode, FlagsChange, FolderChange, Freshness,
+    NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
 };
 use scrinium_fault::copy_folder;
 use scrinium_mango::IndexDefinition;
@@ -188,6 +189,12 @@ fn fill(databases: &Databases, half: u32) {
         database.mark(person, vec![id(7), id(8)], true, &SERVER).unwrap().wait().unwrap();
     }
     database.mark(PEOPLE[1], vec![id(8)], false, &SERVER).unwrap().wait().unwrap();
+    let add = ["\\Flagged", "$Forwarded", "later"].map(str::to_owned).to_vec();
+    let deleted = FolderChange::SetDeleted { folder: "Inbox".to_owned(), deleted: true };
+    let flagged = FlagsChange { add, folders: vec![deleted.clone()], ..FlagsChange::default() };
+    let deleted = FlagsChange { folders: vec![deleted], ..FlagsChange::default() };
+    let flags = database.change_flags(&[(id(9), flagged), (id(10), deleted)], &SERVER).unwrap();
+    assert!(flags.iter().all(Result::is_ok), "{flags:?}");
     for (design, view) in VIEWS {
         drop(view_of(&database, design, view, RowQuery::default()));
     }
@@ -298,8 +305,18 @@ fn seen_of(database: &OpenDatabase) -> Value {
         .map(|folder| {
             let asked = (Some(PEOPLE[0]), &SERVER);
             let members = database.folder_members(&folder.name, 0, usize::MAX, asked).unwrap();
-            let members: Vec<Value> =
-                members.members.iter().map(|member| json!([member.uid, member.id, member.read])).collect();
+            let keywords: BTreeMap<u16, String> = database.keywords().unwrap().into_iter().collect();
+            let members: Vec<Value> = members
+                .members
+                .iter()
+                .map(|member| match (member.flags, member.keywords.as_slice()) {
+                    (0, []) => json!([member.uid, member.id, member.read]),
+                    (flags, own) => {
+                        let own: Vec<&String> = own.iter().map(|keyword| &keywords[keyword]).collect();
+                        json!([member.uid, member.id, member.read, flags, own])
+                    }
+                })
+                .collect();
             let rows =
                 all_rows(database.folder_rows(&folder.name, RowQuery::default(), (None, &SERVER)).unwrap());
             let rows: Vec<Value> =

@@ -252,7 +252,7 @@ impl Subject<'_> {
             let Some((key, stored)) = cursor.next()? else { return Ok((batch, found, None)) };
             let change = MemberChange::decode(stored)
                 .ok_or_else(|| DatabaseError::damaged("change of a folder", self.name()))?;
-            if change.removed {
+            if change.has_left() {
                 batch.delete(Family::Churn, key);
                 found += 1;
             }

@@ -11,6 +11,7 @@ use scrinium_store::Family;
 use scrinium_views::tally::Tally;
 
 use super::check::Check;
+use super::folders::Folders;
 use super::leaf::LeafSummary;
 use super::report::{FindingKind, FindingOutcome};
 

@@ -52,7 +52,8 @@ pub(super) fn find(check: &mut Check<'_>, folders: &BTreeSet<u32>) -> Result<()>
         let change = check.get(Family::Churn, &keys::member_change(number, folder, change_number))?;
         let change = change.and_then(|change| MemberChange::decode(&change));
         let is_same = |member: &Member| {
-            (member.change_number, member.is_deleted()) == (change_number, own.is_deleted()) && member.id == id
+            (member.change_number, member.is_deleted()) == (change_number, own.is_deleted())
+                && member.id == id
         };
         let agrees = member.as_ref().is_some_and(is_same)
             && change.is_some_and(|change| change.uid == uid && !change.has_left() && change.id == id);

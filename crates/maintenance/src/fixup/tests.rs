@@ -290,7 +290,14 @@ fn injections() -> Vec<Injection> {
         }),
         repaired("the counts of a folder", &[K::FolderCounts], |world, batch| {
             let key = keys::folder_state(world.database.number(), 1);
-            let wrong = FolderState { next_uid: 1, total: 9, change_number: 3, deleted: 2, bytes: 7, ..FolderState::NEW };
+            let wrong = FolderState {
+                next_uid: 1,
+                total: 9,
+                change_number: 3,
+                deleted: 2,
+                bytes: 7,
+                ..FolderState::NEW
+            };
             batch.put(Family::Point, &key, &wrong.encode());
         }),
         repaired("the counts of a folder that are missing", &[K::FolderCounts], |world, batch| {

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scrinium_database::{ChangesQuery, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
+use scrinium_database::folder::record::{ANSWERED, DELETED, DRAFT, FLAGGED};
+use scrinium_database::{ChangesQuery, FolderMember, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
 use scrinium_maintenance::FixupOptions;
 use serde_json::{Value, json};
 
 use super::model::Folder;
 use super::steps::PEOPLE;
-use super::world::World;
+use super::world::{World, flags_of};
 use crate::common::SERVER;
 
 impl World {
@@ -52,6 +53,7 @@ impl World {
         let expected: Vec<(u64, &String)> = folder.members.iter().map(|(uid, id)| (*uid, id)).collect();
         assert_eq!(found, expected);
         assert!(all.iter().all(|member| member.read == Some(self.model.has_read(PEOPLE[0], &member.id))));
+        self.check_flags(folder, &all);
         if let [first, second, ..] = all.as_slice() {
             assert_eq!(&members(first.uid, 1), std::slice::from_ref(second));
         }
@@ -74,6 +76,21 @@ impl World {
                 (some.more, some.last > second.change_number),
                 (every.changes.len() > 2, every.changes.len() == 2 && every.last > second.change_number)
             );
+        }
+    }
+
+    /// What the folder says of flags is what its documents say, and what was done in the folder.
+    fn check_flags(&self, folder: &Folder, members: &[FolderMember]) {
+        let info = self.database.folder(&folder.name, None).unwrap();
+        assert_eq!((info.deleted, info.bytes), (folder.deleted.len() as u64, 0));
+        let keywords: BTreeMap<u16, String> = self.database.keywords().unwrap().into_iter().collect();
+        for member in members {
+            assert_eq!(member.flags & DELETED != 0, folder.deleted.contains(&member.uid), "{member:?}");
+            let system = [(ANSWERED, "\\answered"), (FLAGGED, "\\flagged"), (DRAFT, "\\draft")];
+            let system = system.into_iter().filter(|(bit, _)| member.flags & bit != 0);
+            let own = member.keywords.iter().map(|keyword| keywords[keyword].to_ascii_lowercase());
+            let found: BTreeSet<String> = system.map(|(_, name)| name.to_owned()).chain(own).collect();
+            assert_eq!(found, flags_of(&self.model.documents[&member.id]), "{member:?}");
         }
     }
 

@@ -11,7 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::common::words::Words as _;
 use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, MAX_READERS, RowQuery};
+use scrinium_database::{
+    Access, DatabaseError, Edit, EditMode, FlagsChange, FlagsChanged, FolderChange, Identity, Level,
+    MAX_KEYWORDS, MAX_READERS, RowQuery,
+};
+use scrinium_store::Family;
+use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 use steps::{columns, step};
 use world::World;
@@ -198,4 +203,116 @@ fn as_many_people_as_are_kept_read_a_document() {
     put(&database, &json!({"_id": "a", "_rev": get(&database, "a").unwrap()["_rev"], "_deleted": true}))
         .unwrap();
     assert_eq!((unread(7).database, unread(0).database), (0, 0));
+}
+
+/// The kinds of the keys that work changes in a database, each as often as keys of it were changed.
+fn kinds_written(database: &OpenDatabase, work: impl FnOnce()) -> String {
+    let watch = database.store().admin().watch_keys(database.number(), 1000);
+    work();
+    let touched = watch.take();
+    assert!(!touched.lost_track);
+    let mut kinds: Vec<char> = touched
+        .keys
+        .iter()
+        .filter(|(family, _)| *family != Family::Meta)
+        .map(|(_, key)| char::from(key[4]))
+        .collect();
+    kinds.sort_unstable();
+    kinds.into_iter().collect()
+}
+
+fn flag(database: &OpenDatabase, id: &str, change: FlagsChange) -> Result<FlagsChanged, DatabaseError> {
+    database.change_flags(&[(id.to_owned(), change)], &SERVER).unwrap().remove(0)
+}
+
+fn adding(flags: &[&str]) -> FlagsChange {
+    FlagsChange { add: flags.iter().map(|flag| (*flag).to_owned()).collect(), ..FlagsChange::default() }
+}
+
+#[test]
+fn what_is_in_no_folder_writes_nothing_for_folders() {
+    let server = Server::quick();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
+    put(&database, &json!({"_id": "a", "n": 1})).unwrap();
+    let edit_of = |id: &str| {
+        let known = get(&database, id).unwrap();
+        kinds_written(&database, || drop(put(&database, &known).unwrap()))
+    };
+    let without_folders = edit_of("a");
+    assert_eq!(without_folders, "bhss");
+    database.define_folder("Inbox", None).unwrap();
+    let folders = vec![FolderChange::Add { folder: "Inbox".to_owned() }];
+    let b = Edit { folders, ..edit(&json!({"_id": "b", "n": 1})) };
+    drop(database.update(vec![b], EditMode::Interactive, &SERVER).unwrap().wait().unwrap());
+    database.mark("ada", vec!["b".to_owned()], true, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
+    assert_eq!(edit_of("a"), without_folders);
+    // A change of flags: the document, and what its folder says of it. Nobody's mark is touched.
+    let written = kinds_written(&database, || drop(flag(&database, "b", adding(&["\\Flagged"])).unwrap()));
+    assert_eq!(written, "Gbffhmssu");
+    // What is of the folder alone makes no revision.
+    let deleted = FolderChange::SetDeleted { folder: "Inbox".to_owned(), deleted: true };
+    let delete = || FlagsChange { folders: vec![deleted.clone()], ..FlagsChange::default() };
+    assert_eq!(kinds_written(&database, || drop(flag(&database, "b", delete()).unwrap())), "Gffmu");
+    assert_eq!(kinds_written(&database, || drop(flag(&database, "b", delete()).unwrap())), "");
+    assert_eq!(kinds_written(&database, || drop(flag(&database, "b", adding(&["\\FLAGGED"])).unwrap())), "");
+    assert_eq!(database.unread("ada").unwrap().folders, [("Inbox".to_owned(), 0)]);
+}
+
+#[test]
+fn flags_are_changed_only_as_asked_and_only_where_they_may_be() {
+    let server = Server::quick();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
+    let large = "x".repeat(10_000);
+    put(&database, &json!({"_id": "a", "Body": large, "$Flags": ["\\Seen", 7, "no atom", "Later"]})).unwrap();
+    let seen = database.info().unwrap().change_number;
+    let changed =
+        flag(&database, "a", FlagsChange { unchanged_since: Some(seen), ..adding(&["\\Answered"]) });
+    assert_eq!(changed.unwrap().flags, ["\\Seen", "Later", "\\Answered"]);
+    let after = get(&database, "a").unwrap();
+    assert_eq!(
+        (after["Body"].as_str(), &after["$Flags"]),
+        (Some(large.as_str()), &json!(["\\Seen", "Later", "\\Answered"]))
+    );
+    // It has changed since: nothing is done, and who asked learns it.
+    let changed =
+        flag(&database, "a", FlagsChange { unchanged_since: Some(seen), ..adding(&["\\Draft"]) }).unwrap();
+    assert!(changed.is_modified && get(&database, "a").unwrap()["_rev"] == after["_rev"]);
+    let none = FlagsChange { replace: true, ..FlagsChange::default() };
+    assert_eq!(flag(&database, "a", none).unwrap().flags, [""; 0]);
+    assert!(get(&database, "a").unwrap().get("$Flags").is_none());
+    for refused in ["\\Seen", "\\deleted", "\\Recent", "", "\\", "two words", "a]", &"x".repeat(129)] {
+        assert_eq!(flag(&database, "a", adding(&[refused])).unwrap_err().status(), 400, "{refused}");
+    }
+    let many: Vec<String> = (0..65).map(|number| format!("k{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(flag(&database, "a", adding(&many)).unwrap_err().status(), 413);
+    assert_eq!(flag(&database, "nothing", adding(&["\\Draft"])).unwrap_err().status(), 404);
+    assert_eq!(flag(&database, "_design/x", adding(&["\\Draft"])).unwrap_err().status(), 400);
+    // A reader may not, and a function of a design document may refuse it as any other edit.
+    let reader = Access::of_level(&Identity::default(), Level::Reader);
+    let change = [("a".to_owned(), adding(&["\\Draft"]))];
+    let refused = database.change_flags(&change, &reader).unwrap().remove(0).unwrap_err();
+    assert_eq!(refused.status(), 403);
+}
+
+/// Keywords beyond those that have numbers stay in their documents.
+#[test]
+fn a_database_gives_a_bounded_number_of_keywords_a_number() {
+    let server = Server::quick();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
+    database.define_folder("Inbox", None).unwrap();
+    let folders = vec![FolderChange::Add { folder: "Inbox".to_owned() }];
+    let a = Edit { folders, ..edit(&json!({"_id": "a"})) };
+    drop(database.update(vec![a], EditMode::Interactive, &SERVER).unwrap().wait().unwrap());
+    for first in (0..u32::from(MAX_KEYWORDS) + 20).step_by(10) {
+        let keywords: Vec<String> = (first..first + 10).map(|number| format!("Keyword{number}")).collect();
+        flag(&database, "a", FlagsChange { replace: true, add: keywords, ..FlagsChange::default() }).unwrap();
+    }
+    let keywords = database.keywords().unwrap();
+    assert_eq!(keywords.len(), usize::from(MAX_KEYWORDS));
+    assert_eq!(keywords[7], (8, "Keyword7".to_owned()));
+    flag(&database, "a", FlagsChange { replace: true, ..adding(&["KEYWORD7", "Keyword219"]) }).unwrap();
+    let members = database.folder_members("Inbox", 0, 10, (None, &SERVER)).unwrap().members;
+    assert_eq!(members[0].keywords, [8]);
+    assert_eq!(get(&database, "a").unwrap()["$Flags"], json!(["KEYWORD7", "Keyword219"]));
 }

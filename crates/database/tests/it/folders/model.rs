@@ -15,6 +15,8 @@ pub(crate) struct Folder {
     pub(crate) uid_validity: u32,
     pub(crate) members: BTreeMap<u64, String>,
     pub(crate) removed: BTreeMap<u64, String>,
+    /// Those of its members that are marked to be expunged.
+    pub(crate) deleted: BTreeSet<u64>,
     pub(crate) variant: u8,
 }
 
@@ -37,9 +39,15 @@ impl Folder {
         (uid, true)
     }
 
+    /// Whether it was otherwise.
+    pub(crate) fn set_deleted(&mut self, uid: u64, deleted: bool) -> bool {
+        if deleted { self.deleted.insert(uid) } else { self.deleted.remove(&uid) }
+    }
+
     pub(crate) fn remove(&mut self, id: &str) -> Option<u64> {
         let uid = self.uid(id)?;
         let id = self.members.remove(&uid)?;
+        self.deleted.remove(&uid);
         self.removed.insert(uid, id);
         Some(uid)
     }
@@ -77,7 +85,9 @@ impl Model {
     pub(crate) fn place(&mut self, id: &str, placing: Placing) -> Result<(Option<u64>, bool), ()> {
         let needed = match placing {
             Placing::Make(_) => [None, None],
-            Placing::Add(folder) | Placing::Remove(folder) => [Some(folder), None],
+            Placing::Add(folder) | Placing::Remove(folder) | Placing::SetDeleted(folder, _) => {
+                [Some(folder), None]
+            }
             Placing::Move(from, to) => [Some(from), Some(to)],
         };
         if needed.into_iter().flatten().any(|folder| self.folder(folder).is_none()) {
@@ -95,6 +105,11 @@ impl Model {
             Placing::Remove(folder) => {
                 let uid = self.folder(folder).unwrap().remove(id);
                 (uid, uid.is_some())
+            }
+            Placing::SetDeleted(folder, deleted) => {
+                let folder = self.folder(folder).unwrap();
+                let uid = folder.uid(id).ok_or(())?;
+                (Some(uid), folder.set_deleted(uid, deleted))
             }
             Placing::Move(from, to) => {
                 let uid = self.folder(from).unwrap().uid(id).ok_or(())?;

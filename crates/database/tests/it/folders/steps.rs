@@ -41,6 +41,8 @@ pub(crate) enum Step {
         document: u8,
     },
     Place(Vec<(u8, Placing)>),
+    /// Flags of documents, by their places in [`FLAGS`], and what of it is of folders.
+    Flags(Vec<(u8, FlagStep)>),
     Mark {
         person: usize,
         documents: Vec<u8>,
@@ -76,12 +78,32 @@ pub(crate) enum Step {
     Crash,
 }
 
+/// System flags, keywords, and one that is another spelling of another.
+pub(crate) const FLAGS: [&str; 6] = ["\\Answered", "\\Flagged", "\\Draft", "$Forwarded", "later", "LATER"];
+
+#[derive(Clone, Debug)]
+pub(crate) struct FlagStep {
+    pub(crate) replace: bool,
+    pub(crate) add: Vec<usize>,
+    pub(crate) remove: Vec<usize>,
+    /// Marked to be expunged in a folder, or not any more.
+    pub(crate) deleted: Option<(usize, bool)>,
+}
+
+fn flag_step() -> impl Strategy<Value = FlagStep> {
+    let flags = || prop::collection::vec(0..FLAGS.len(), 0..3);
+    let deleted = prop::option::weighted(0.3, (0..FOLDERS.len(), any::<bool>()));
+    (prop::bool::weighted(0.2), flags(), flags(), deleted)
+        .prop_map(|(replace, add, remove, deleted)| FlagStep { replace, add, remove, deleted })
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Placing {
     Make(usize),
     Add(usize),
     Remove(usize),
     Move(usize, usize),
+    SetDeleted(usize, bool),
 }
 
 impl Placing {
@@ -95,6 +117,7 @@ impl Placing {
             Self::Add(folder) => FolderChange::Add { folder: name(folder) },
             Self::Remove(folder) => FolderChange::Remove { folder: name(folder) },
             Self::Move(from, to) => FolderChange::Move { from: name(from), to: name(to) },
+            Self::SetDeleted(folder, deleted) => FolderChange::SetDeleted { folder: name(folder), deleted },
         }
     }
 }
@@ -109,7 +132,8 @@ pub(crate) fn placing() -> impl Strategy<Value = Placing> {
         1 => folder.clone().prop_map(Placing::Make),
         6 => folder.clone().prop_map(Placing::Add),
         2 => folder.clone().prop_map(Placing::Remove),
-        3 => (folder.clone(), folder).prop_map(|(from, to)| Placing::Move(from, to)),
+        3 => (folder.clone(), folder.clone()).prop_map(|(from, to)| Placing::Move(from, to)),
+        2 => (folder, any::<bool>()).prop_map(|(folder, deleted)| Placing::SetDeleted(folder, deleted)),
     ]
 }
 
@@ -126,6 +150,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(document, digest, deleted, editor)| Step::Conflict { document, digest, deleted, editor }),
         2 => document.clone().prop_map(|document| Step::Delete { document }),
         6 => prop::collection::vec((document.clone(), placing()), 1..6).prop_map(Step::Place),
+        5 => prop::collection::vec((document.clone(), flag_step()), 1..4).prop_map(Step::Flags),
         5 => (person.clone(), prop::collection::vec(document.clone(), 1..5), prop::bool::weighted(0.7))
             .prop_map(|(person, documents, read)| Step::Mark { person, documents, read }),
         1 => (person.clone(), folder.clone(), any::<bool>())

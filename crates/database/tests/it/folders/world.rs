@@ -1,14 +1,15 @@
 //! A database and the model of it, side by side.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use scrinium_database::{DatabaseError, Edit, EditMode};
+use scrinium_database::{DatabaseError, Edit, EditMode, FlagsChange};
 use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
 use super::model::{Folder, Model};
-use super::steps::{FOLDERS, PEOPLE, Placing, Step, columns, id_of};
-use crate::common::{SERVER, Server, edit, put};
+use super::steps::{FLAGS, FOLDERS, FlagStep, PEOPLE, Placing, Step, columns, id_of};
+use crate::common::{SERVER, Server, edit, get, put};
 
 pub(crate) struct World {
     pub(crate) database: OpenDatabase,
@@ -82,6 +83,7 @@ impl World {
                 }
             }
             Step::Place(placings) => self.place(&placings),
+            Step::Flags(steps) => self.flags(&steps),
             Step::Mark { person, documents, read } => {
                 let ids: Vec<String> = documents.iter().map(|document| id_of(*document)).collect();
                 // Not waited for one by one, so that each builds on what is on its way.
@@ -140,7 +142,9 @@ impl World {
             .unwrap()
             .remove(0);
         let missing = match placing {
-            Some(Placing::Add(folder) | Placing::Remove(folder)) => self.model.folder(folder).is_none(),
+            Some(Placing::Add(folder) | Placing::Remove(folder) | Placing::SetDeleted(folder, _)) => {
+                self.model.folder(folder).is_none()
+            }
             Some(Placing::Move(from, to)) => {
                 self.model.folder(from).is_none() || self.model.folder(to).is_none()
             }
@@ -163,8 +167,62 @@ impl World {
                 }
                 self.model.folder(to).unwrap().add(id);
             }
+            // With an edit, where it need not be.
+            Some(placing @ Placing::SetDeleted(..)) => drop(self.model.place(id, placing)),
             Some(placing) => drop(self.model.place(id, placing).unwrap()),
             None => {}
+        }
+    }
+
+    /// Nobody's mark changes, and no uid.
+    fn flags(&mut self, steps: &[(u8, FlagStep)]) {
+        for (document, step) in steps {
+            let names = |places: &[usize]| places.iter().map(|place| FLAGS[*place].to_owned()).collect();
+            let folders = step.deleted.map(|(folder, deleted)| Placing::SetDeleted(folder, deleted).change());
+            let change = FlagsChange {
+                replace: step.replace,
+                add: names(&step.add),
+                remove: names(&step.remove),
+                folders: folders.into_iter().collect(),
+                unchanged_since: None,
+            };
+            let id = id_of(*document);
+            let changed = self.database.change_flags(&[(id.clone(), change)], &SERVER).unwrap().remove(0);
+            let folder = step.deleted.map(|(folder, _)| self.model.folder(folder).is_some());
+            if !self.model.documents.contains_key(&id) || folder == Some(false) {
+                assert!(matches!(changed, Err(DatabaseError::NotFound { .. })), "{changed:?}");
+                continue;
+            }
+            let before = flags_of(&self.model.documents[&id]);
+            let expected: BTreeSet<String> = {
+                let removed = |flag: &String| {
+                    step.replace || step.remove.iter().any(|place| FLAGS[*place].eq_ignore_ascii_case(flag))
+                };
+                let kept = before.iter().filter(|flag| !removed(flag)).cloned();
+                kept.chain(step.add.iter().map(|place| FLAGS[*place].to_ascii_lowercase())).collect()
+            };
+            if let Some((folder, deleted)) = step.deleted {
+                let placed = self.model.place(&id, Placing::SetDeleted(folder, deleted));
+                // Alone, it is refused where the document is not.
+                if expected == before && placed.is_err() {
+                    assert!(matches!(changed, Err(DatabaseError::NotFound { .. })), "{changed:?}");
+                    continue;
+                }
+            }
+            let changed = changed.unwrap();
+            let after = get(&self.database, &id).unwrap();
+            assert_eq!(flags_of(&after), expected, "{step:?}");
+            assert_eq!(after["_rev"] == self.model.documents[&id]["_rev"], expected == before, "{step:?}");
+            assert_eq!(changed.revision, after["_rev"].as_str().unwrap());
+            let without = |document: &Value| {
+                let mut document = document.clone();
+                for name in ["_rev", "$Flags"] {
+                    document.as_object_mut().unwrap().remove(name);
+                }
+                document
+            };
+            assert_eq!(without(&after), without(&self.model.documents[&id]));
+            self.model.documents.insert(id.clone(), after);
         }
     }
 
@@ -273,4 +331,10 @@ impl World {
             self.model.highest_validity = info.uid_validity;
         }
     }
+}
+
+/// The flags of a document, in lower case.
+pub(crate) fn flags_of(document: &Value) -> BTreeSet<String> {
+    let flags = document["$Flags"].as_array().into_iter().flatten();
+    flags.map(|flag| flag.as_str().unwrap().to_ascii_lowercase()).collect()
 }
