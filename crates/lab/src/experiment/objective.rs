@@ -60,7 +60,7 @@ impl Measured<'_> {
             measured: worst.map(|worst| match worst.against {
                 Some(against) => {
                     format!(
-                        "{}, {} beside {}",
+                        "{}, {} compared with {}",
                         tell(worst.number()),
                         shown(worst.value, unit),
                         shown(against, unit)
@@ -219,12 +219,12 @@ mod tests {
             "title = 'Flat'\ncolumn = 'Response'\nof = { users = 'last' }\nagainst = { users = 'first' }\n";
         assert_eq!(
             judged(&format!("{growth}at_most = 2")).sentence(),
-            "Flat: missed. Response: \u{d7}2.50, 5.00 ms beside 2.00 ms (half, 400), asked: at most \u{d7}2.00."
+            "Flat: missed. Response: \u{d7}2.50, 5.00 ms compared with 2.00 ms (half, 400), asked: at most \u{d7}2.00."
         );
         assert_eq!(judged(&format!("{growth}at_most = 2.5")).held, Some(true));
         assert_eq!(
             judged(&format!("{growth}at_least = 1.6")).measured.as_deref(),
-            Some("\u{d7}1.50, 3.00 ms beside 2.00 ms")
+            Some("\u{d7}1.50, 3.00 ms compared with 2.00 ms")
         );
         let plain =
             judged("title = 'Soon'\ncolumn = 'Response'\nof = { users = 400, pool = 'none' }\nat_most = 3");

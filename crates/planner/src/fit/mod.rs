@@ -182,7 +182,7 @@ fn beside(others: &[Seen<'_>], ladder: &[Seen<'_>]) -> Option<(Change, f64)> {
     let change = Change {
         cpu: ratios(&cpu)?,
         response: ratios(&|seen| seen.run.mean_ms)?,
-        source: format!("{} beside {}", other.point.name, same.first()?.point.name),
+        source: format!("{} compared with {}", other.point.name, same.first()?.point.name),
     };
     Some((change, larger))
 }

@@ -331,7 +331,7 @@ pub struct VerifyArguments {
 A moment is a time (2026-11-22T06:00:00Z; without a zone it is UTC), the number of a record of the log, or latest:
 everything that was archived. It needs a log that is archived (log.style = archive).
 
-The whole server is restored into an empty folder, on which it is just started. One database is brought in beside the
+The whole server is restored into an empty folder, on which it is just started. One database is brought in next to the
 live ones under a new name, whether the server runs or not.")]
 pub struct RestoreArguments {
     /// The folder of the backups
