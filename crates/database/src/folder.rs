@@ -110,6 +110,15 @@ pub struct Placed {
     pub changed: bool,
 }
 
+/// What a folder is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FolderUse {
+    /// What its documents are; `None` leaves what is set.
+    pub kind: Option<FolderKind>,
+    /// What a mail client does with it, `Some(None)` for nothing of its own; `None` leaves what is set.
+    pub special_use: Option<Option<SpecialUse>>,
+}
+
 /// What is known of a folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FolderInfo {
@@ -191,6 +200,21 @@ impl Database {
         };
         let prefetched = PrefetchedHeads::read(self, std::iter::empty())?;
         self.one(self.transact(prefetched, 0, |transaction| vec![transaction.define_folder(name, columns)])?)
+    }
+
+    /// Says what the documents of a folder are, and what mail clients do with it; `None` leaves what is set.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn set_folder_use(self: &Arc<Self>, name: &str, folder_use: FolderUse) -> Result<()> {
+        let _stays = match self.pin_location() {
+            Ok(stays) => stays,
+            Err(there) => return there.set_folder_use(name, folder_use),
+        };
+        let prefetched = PrefetchedHeads::read(self, std::iter::empty())?;
+        self.one(
+            self.transact(prefetched, 0, |transaction| vec![transaction.set_folder_use(name, folder_use)])?,
+        )
     }
 
     /// Gives a folder another name, and those within it names that begin with it. Documents, uids and

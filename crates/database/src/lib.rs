@@ -66,7 +66,8 @@ pub use flags_field::{FLAGS, MAX_FLAG_BYTES, MAX_FLAGS, MAX_KEYWORDS};
 pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, FolderPlace, MAX_MEMBERS_AT_ONCE,
 };
-pub use folder::{FolderChange, FolderInfo, Placed};
+pub use folder::record::{FolderKind, SpecialUse};
+pub use folder::{FolderChange, FolderInfo, FolderUse, Placed};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
 pub use passed_over::PassedOver;
 pub use properties::Properties;

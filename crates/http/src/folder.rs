@@ -1,7 +1,9 @@
 //! Folders: what they are, what is in them, and putting documents in and taking them out. Next to CouchDB's interface.
 
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, FolderChange, FolderMemberChange, Placed};
+use scrinium_database::{
+    DatabaseError, FolderChange, FolderKind, FolderMemberChange, FolderUse, Placed, SpecialUse,
+};
 use scrinium_document::json::JsonWriter;
 use scrinium_views::FolderDescription;
 use serde::Deserialize;
@@ -38,11 +40,13 @@ fn describe(folder: &FolderDescription) -> Value {
         "uid_validity": folder.uid_validity,
         "next_uid": folder.next_uid,
         "update_seq": folder.update_sequence,
+        "kind": folder.kind.text(),
+        "special_use": folder.special_use.map(SpecialUse::text),
         "columns": folder.columns,
     })
 }
 
-/// `PUT /{db}/_folder/{name}`, with nothing or `{"columns": […], "name": "another"}`.
+/// `PUT /{db}/_folder/{name}`, with nothing or `{"columns": […], "name": "another", "kind": "mail", "special_use": "sent"}`.
 pub(crate) async fn define(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let name = context.address.value("folder")?;
     let mut members = body.object_or_nothing().await?;
@@ -55,13 +59,19 @@ pub(crate) async fn define(context: &Context, body: &mut RequestBody) -> Result<
         Some(Value::String(other)) => Some(other),
         Some(_) => return Err(HttpError::bad_request("`name` must be a string.")),
     };
+    let folder_use = folder_use(&mut members)?;
     let wanted = name.to_owned();
     let made = context
         .with_database(move |database| {
             if let Some(other) = &other_name {
                 database.rename_folder(&wanted, other)?;
             }
-            Ok(database.define_folder(other_name.as_ref().unwrap_or(&wanted), columns.as_ref())?)
+            let name = other_name.as_ref().unwrap_or(&wanted);
+            let made = database.define_folder(name, columns.as_ref())?;
+            if folder_use != FolderUse::default() {
+                database.set_folder_use(name, folder_use)?;
+            }
+            Ok(made)
         })
         .await?;
     if !made {
@@ -70,6 +80,32 @@ pub(crate) async fn define(context: &Context, body: &mut RequestBody) -> Result<
     let mut response = response::ok(StatusCode::CREATED);
     context.locate(&mut response, &[context.database_name(), "_folder", name]);
     Ok(response)
+}
+
+/// What a request says of what a folder is for.
+fn folder_use(members: &mut Map<String, Value>) -> Result<FolderUse> {
+    let kind = match members.remove("kind") {
+        None => None,
+        Some(kind) => {
+            let known = kind.as_str().and_then(FolderKind::parse);
+            Some(known.ok_or_else(|| {
+                HttpError::bad_request("`kind` must be plain, mail, calendar, contacts or tasks.")
+            })?)
+        }
+    };
+    let special_use = match members.remove("special_use") {
+        None => None,
+        Some(Value::Null) => Some(None),
+        Some(special_use) => {
+            let known = special_use.as_str().and_then(SpecialUse::parse);
+            Some(Some(known.ok_or_else(|| {
+                HttpError::bad_request(
+                    "`special_use` must be null, all, archive, drafts, flagged, important, junk, sent or trash.",
+                )
+            })?))
+        }
+    };
+    Ok(FolderUse { kind, special_use })
 }
 
 /// `DELETE /{db}/_folder/{name}`: the documents stay.

@@ -65,6 +65,22 @@ pub enum FolderKind {
 
 impl FolderKind {
     const ALL: [Self; 5] = [Self::Plain, Self::Mail, Self::Calendar, Self::Contacts, Self::Tasks];
+
+    /// As it goes over the wire.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Mail => "mail",
+            Self::Calendar => "calendar",
+            Self::Contacts => "contacts",
+            Self::Tasks => "tasks",
+        }
+    }
+
+    /// The kind that is written so.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.text() == text)
+    }
 }
 
 /// What a mail client does with a folder (RFC 6154 §2, RFC 8457).
@@ -91,6 +107,25 @@ impl SpecialUse {
         Self::Sent,
         Self::Trash,
     ];
+
+    /// As it goes over the wire: in lower case, and in IMAP with a backslash before it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Archive => "archive",
+            Self::Drafts => "drafts",
+            Self::Flagged => "flagged",
+            Self::Important => "important",
+            Self::Junk => "junk",
+            Self::Sent => "sent",
+            Self::Trash => "trash",
+        }
+    }
+
+    /// The use that is written so.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|special_use| special_use.text() == text)
+    }
 }
 
 /// The number of a choice in a record: its place in `all`, from 1; 0 stands for none.

@@ -7,7 +7,7 @@ use super::Transaction;
 use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::folder::name::{SEPARATOR, folded, validate};
 use crate::folder::record::{FolderRecord, FolderState};
-use crate::folder::{MAX_FOLDERS, columns_text, missing_folder};
+use crate::folder::{FolderUse, MAX_FOLDERS, columns_text, missing_folder};
 use crate::keys;
 
 impl Transaction<'_> {
@@ -86,6 +86,18 @@ impl Transaction<'_> {
             self.put_folder(&record);
         }
         Ok(false)
+    }
+
+    /// # Errors
+    /// [`DatabaseError::NotFound`].
+    pub(crate) fn set_folder_use(&mut self, name: &str, folder_use: FolderUse) -> Result<()> {
+        let record = self.folder_record(name)?.ok_or_else(|| missing_folder(name))?;
+        let kind = folder_use.kind.unwrap_or(record.kind);
+        let special_use = folder_use.special_use.unwrap_or(record.special_use);
+        if (kind, special_use) != (record.kind, record.special_use) {
+            self.put_folder(&FolderRecord { kind, special_use, ..record });
+        }
+        Ok(())
     }
 
     /// Gives a folder another name, and those within it names that begin with it.

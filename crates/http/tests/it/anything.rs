@@ -413,7 +413,7 @@ fn usual_body(method: &str, path: &str) -> Value {
             json!({"add": ["x"], "remove": ["y"], "move": {"to": "Inbox", "ids": ["x"]}})
         }
         ("PUT", "/{db}/_folder/{folder}") => {
-            json!({"name": "Other", "columns": [{"title": "A", "formula": "n"}]})
+            json!({"name": "Other", "columns": [{"title": "A", "formula": "n"}], "kind": "mail", "special_use": "sent"})
         }
         (_, "/{db}/_unread") => json!({"read": ["x"], "unread": ["y"]}),
         (_, "/{db}/_design/{ddoc}") => design("@Subset(Form; 1)"),

@@ -215,3 +215,31 @@ async fn what_is_asked_wrongly_of_folders_is_refused() {
         server.ask_as("", "GET", path, ()).await.expect(401);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_says_what_it_is_for() {
+    let server = filled().await;
+    let inbox = || async {
+        let list = server.ask("GET", "/mail/_folder", ()).await.expect(200).json();
+        let folder = &list["folders"][0];
+        json!([folder["name"], folder["kind"], folder["special_use"], folder["total"]])
+    };
+    assert_eq!(inbox().await, json!(["Inbox", "plain", null, 3]));
+    let mail = json!({"kind": "mail", "special_use": "sent", "name": "Sent"});
+    server.ask("PUT", "/mail/_folder/inbox", mail).await.expect(200);
+    assert_eq!(inbox().await, json!(["Sent", "mail", "sent", 3]));
+    // What is not named stays as it is.
+    server.ask("PUT", "/mail/_folder/sent", json!({"special_use": null})).await.expect(200);
+    server.ask("PUT", "/mail/_folder/sent", json!({"columns": columns()})).await.expect(200);
+    assert_eq!(inbox().await, json!(["Sent", "mail", null, 3]));
+    for refused in [
+        json!({"kind": "Mail"}),
+        json!({"kind": null}),
+        json!({"special_use": "inbox"}),
+        json!({"special_use": 1}),
+    ] {
+        server.ask("PUT", "/mail/_folder/sent", refused.clone()).await.expect(400);
+        server.ask("PUT", "/mail/_folder/new", refused).await.expect(400);
+    }
+    assert_eq!(inbox().await, json!(["Sent", "mail", null, 3]));
+}

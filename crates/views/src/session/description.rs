@@ -1,6 +1,6 @@
 //! Descriptions of databases and folders as wholes, for those who may see them.
 
-use scrinium_database::DatabaseSizes;
+use scrinium_database::{DatabaseSizes, FolderKind, SpecialUse};
 use serde_json::Value;
 
 /// What somebody may know of a database as a whole.
@@ -52,4 +52,8 @@ pub struct FolderDescription {
     pub unread: Option<u64>,
     /// Its columns, as in a view's definition.
     pub columns: Value,
+    /// What its documents are.
+    pub kind: FolderKind,
+    /// What a mail client does with it.
+    pub special_use: Option<SpecialUse>,
 }

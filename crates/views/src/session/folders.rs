@@ -1,7 +1,8 @@
 //! A person's folders and what they have read, through a session.
 
 use scrinium_database::{
-    FolderChange, FolderChanges, FolderMembers, Level, Marked, MarkedChanges, Placed, Result, Unread, Update,
+    FlagsChange, FlagsChanged, FolderChange, FolderChanges, FolderMembers, FolderUse, Level, Marked,
+    MarkedChanges, Placed, Result, Unread, Update,
 };
 use serde_json::Value;
 
@@ -23,6 +24,8 @@ impl DatabaseSession {
             update_sequence: self.sequence_text(folder.change_number),
             total: shows_all.then_some(folder.total),
             unread: folder.unread.filter(|_| shows_all),
+            kind: folder.kind,
+            special_use: folder.special_use,
             columns: folder.columns,
         });
         Ok(described.collect())
@@ -40,6 +43,22 @@ impl DatabaseSession {
     /// As there.
     pub fn define_folder(&self, name: &str, columns: Option<&Value>) -> Result<bool> {
         self.require(Level::Editor)?.define_folder(name, columns)
+    }
+
+    /// As [`Database::set_folder_use`](super::Database::set_folder_use), for editors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_folder_use(&self, name: &str, folder_use: FolderUse) -> Result<()> {
+        self.require(Level::Editor)?.set_folder_use(name, folder_use)
+    }
+
+    /// As [`Database::change_flags`](super::Database::change_flags), for authors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn change_flags(&self, changes: &[(String, FlagsChange)]) -> Result<Vec<Result<FlagsChanged>>> {
+        self.require(Level::Author)?.change_flags(changes, &self.access)
     }
 
     /// As [`Database::rename_folder`](super::Database::rename_folder), for editors.
