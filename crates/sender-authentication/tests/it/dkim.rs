@@ -298,6 +298,17 @@ fn an_rsa_key_signs_and_its_record_fits_into_dns() {
     assert_eq!(outcome(&zone, &signed(&own, "From: a@example.org\r\n\r\nHi\r\n")), (DkimResult::Pass, None));
 }
 
+#[test]
+fn an_rsa_key_that_is_made_here_signs() {
+    let pkcs8 = SigningKey::make(KeyKind::Rsa).unwrap();
+    let key = SigningKey::from_pkcs8(KeyKind::Rsa, &pkcs8).unwrap();
+    let mut zone = Zone::default();
+    zone.add("r1._domainkey.example.org", "TXT", &key.record());
+    let (domain, selector) = (name("example.org"), "r1".to_owned());
+    let own = Signer { domain, selector, key, expires_after_seconds: None };
+    assert_eq!(outcome(&zone, &signed(&own, "From: a@example.org\r\n\r\nHi\r\n")), (DkimResult::Pass, None));
+}
+
 /// Keys over a year, with a DNS that shows a record a day after it is asked for.
 #[test]
 fn keys_change_without_a_moment_in_which_nobody_can_verify() {
