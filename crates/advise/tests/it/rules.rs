@@ -68,7 +68,7 @@ fn advice_says_what_was_seen_what_to_do_and_what_it_brings() {
                     assert!(!command.contains('\''), "{name}: {command} cannot be pasted");
                 }
                 AdvisedStep::ByHand(what) => {
-                    assert!(what.ends_with('.') || what.ends_with(':'), "{name}: {what}")
+                    assert!(what.ends_with('.') || what.ends_with(':'), "{name}: {what}");
                 }
             }
         }

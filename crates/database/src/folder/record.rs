@@ -423,7 +423,7 @@ impl Member {
                 },
             };
         }
-        member.id = std::str::from_utf8(input.rest()).ok()?.to_owned();
+        std::str::from_utf8(input.rest()).ok()?.clone_into(&mut member.id);
         Some(member)
     }
 }

@@ -107,7 +107,7 @@ pub(crate) fn responses(bytes: &[u8]) -> Vec<Response> {
         rest = &rest[taken..];
         match step {
             FrameStep::Announced(_) => {
-                assert_eq!(reader.decide(scrinium_imap_wire::Decision::Keep), Ok(None))
+                assert_eq!(reader.decide(scrinium_imap_wire::Decision::Keep), Ok(None));
             }
             FrameStep::Frame(parts) => {
                 let response = Response::parse(&parts, NameEncoding::Utf7, ValueLimits::default());
