@@ -16,7 +16,7 @@ use crate::waiting::{Patience, Reading};
 use crate::{design, read, registry};
 
 impl OpenDatabase {
-    /// Rows of a folder, in the order of its columns, each with its [`scrinium_database::Place`], for a person with
+    /// Rows of a folder, in the order of its columns, each with its [`scrinium_database::FolderPlace`], for a person with
     /// this access.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ impl DatabaseSession {
     /// All folders, with what a person has not read there.
     ///
     /// # Errors
-    /// As [`Database::folders`](super::Database::folders).
+    /// As [`Database::folders`](scrinium_database::Database::folders).
     pub fn folders(&self, person: Option<&str>) -> Result<Vec<FolderDescription>> {
         let folders = self.require(Level::Reader)?.folders(person)?;
         let shows_all = self.database.shows_all(&self.access)?;
@@ -37,7 +37,7 @@ impl DatabaseSession {
         self.database.folder(name, None).map(drop)
     }
 
-    /// As [`Database::define_folder`](super::Database::define_folder), for editors.
+    /// As [`Database::define_folder`](scrinium_database::Database::define_folder), for editors.
     ///
     /// # Errors
     /// As there.
@@ -45,7 +45,7 @@ impl DatabaseSession {
         self.require(Level::Editor)?.define_folder(name, columns)
     }
 
-    /// As [`Database::set_folder_use`](super::Database::set_folder_use), for editors.
+    /// As [`Database::set_folder_use`](scrinium_database::Database::set_folder_use), for editors.
     ///
     /// # Errors
     /// As there.
@@ -53,7 +53,7 @@ impl DatabaseSession {
         self.require(Level::Editor)?.set_folder_use(name, folder_use)
     }
 
-    /// As [`Database::change_flags`](super::Database::change_flags), for authors.
+    /// As [`Database::change_flags`](scrinium_database::Database::change_flags), for authors.
     ///
     /// # Errors
     /// As there.
@@ -61,7 +61,7 @@ impl DatabaseSession {
         self.require(Level::Author)?.change_flags(changes, &self.access)
     }
 
-    /// As [`Database::rename_folder`](super::Database::rename_folder), for editors.
+    /// As [`Database::rename_folder`](scrinium_database::Database::rename_folder), for editors.
     ///
     /// # Errors
     /// As there.
@@ -69,7 +69,7 @@ impl DatabaseSession {
         self.require(Level::Editor)?.rename_folder(from, to)
     }
 
-    /// As [`Database::drop_folder`](super::Database::drop_folder), for editors.
+    /// As [`Database::drop_folder`](scrinium_database::Database::drop_folder), for editors.
     ///
     /// # Errors
     /// As there.
@@ -77,7 +77,7 @@ impl DatabaseSession {
         self.require(Level::Editor)?.drop_folder(name)
     }
 
-    /// As [`Database::change_folders`](super::Database::change_folders), for authors.
+    /// As [`Database::change_folders`](scrinium_database::Database::change_folders), for authors.
     ///
     /// # Errors
     /// As there.
@@ -85,7 +85,7 @@ impl DatabaseSession {
         self.require(Level::Author)?.change_folders(changes, &self.access)
     }
 
-    /// As [`Database::folder_members`](super::Database::folder_members).
+    /// As [`Database::folder_members`](scrinium_database::Database::folder_members).
     ///
     /// # Errors
     /// As there.
@@ -99,7 +99,7 @@ impl DatabaseSession {
         self.require(Level::Reader)?.folder_members(name, since_uid, limit, (person, &self.access))
     }
 
-    /// As [`Database::folder_changes`](super::Database::folder_changes).
+    /// As [`Database::folder_changes`](scrinium_database::Database::folder_changes).
     ///
     /// # Errors
     /// As there.
@@ -107,7 +107,7 @@ impl DatabaseSession {
         self.require(Level::Reader)?.folder_changes(name, since, limit, &self.access)
     }
 
-    /// As [`Database::unread`](super::Database::unread); `None` for those who do not see all documents.
+    /// As [`Database::unread`](scrinium_database::Database::unread); `None` for those who do not see all documents.
     ///
     /// # Errors
     /// As there.
@@ -116,7 +116,7 @@ impl DatabaseSession {
         Ok(self.database.shows_all(&self.access)?.then_some(unread))
     }
 
-    /// As [`Database::mark_each`](super::Database::mark_each).
+    /// As [`Database::mark_each`](scrinium_database::Database::mark_each).
     ///
     /// # Errors
     /// As there.
@@ -124,7 +124,7 @@ impl DatabaseSession {
         self.require(Level::Reader)?.mark_each(person, marks, &self.access)
     }
 
-    /// As [`Database::mark_folder`](super::Database::mark_folder).
+    /// As [`Database::mark_folder`](scrinium_database::Database::mark_folder).
     ///
     /// # Errors
     /// As there.
@@ -132,7 +132,7 @@ impl DatabaseSession {
         self.require(Level::Reader)?.mark_folder(person, name, read, &self.access)
     }
 
-    /// As [`Database::mark_changes`](super::Database::mark_changes).
+    /// As [`Database::mark_changes`](scrinium_database::Database::mark_changes).
     ///
     /// # Errors
     /// As there.
