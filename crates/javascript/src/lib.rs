@@ -47,7 +47,6 @@
 //! ```
 
 mod conduct;
-mod confine;
 mod entry;
 mod error;
 mod function;

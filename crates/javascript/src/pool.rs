@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use scrinium_confinement::{NO_CALLS, NO_FILES};
 
 use crate::conduct::Conduct;
-use crate::confine::{NO_CALLS, NO_FILES};
 use crate::error::ScriptError;
 use crate::limits::Limits;
 use crate::process::{Lost, Process};

@@ -7,8 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use scrinium_confinement::{NO_CALLS, NO_FILES};
 
-use crate::confine::{NO_CALLS, NO_FILES};
 use crate::entry::{ARGUMENT, is_entered};
 use crate::error::ScriptError;
 use crate::limits::Limits;

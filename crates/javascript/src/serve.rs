@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::confine::{self, confine};
+use scrinium_confinement::{allow_seconds, confine};
+
 use crate::error::ScriptError;
 use crate::sandbox::Sandbox;
 use crate::text::well_formed;
@@ -31,7 +32,7 @@ pub(crate) const fn allowance_ms(call_time_ms: u64) -> u64 {
 
 /// Answers until nobody asks any more. Returns how the process ends.
 pub(crate) fn serve(memory_bytes: usize) -> i32 {
-    let Ok(walls) = confine(memory_bytes) else { return 1 };
+    let Ok(walls) = confine(memory_bytes, c"javascript", know_the_time_zone) else { return 1 };
     let mut hello = Output::frame();
     hello.bytes(MAGIC);
     hello.byte(walls);
@@ -47,6 +48,15 @@ pub(crate) fn serve(memory_bytes: usize) -> i32 {
         }
     }
     0
+}
+
+/// The engine asks the C library for the local time, which reads the zone from a file the first time only.
+fn know_the_time_zone() {
+    if let Ok(runtime) = rquickjs::Runtime::new()
+        && let Ok(context) = rquickjs::Context::full(&runtime)
+    {
+        context.with(|ctx| drop(ctx.eval::<f64, _>("new Date(0).getTimezoneOffset()")));
+    }
 }
 
 fn read_frame() -> Option<Vec<u8>> {
@@ -137,7 +147,7 @@ impl Host {
         let of_request = if let Request::Prepare { program, .. } = &request { Some(program) } else { None };
         let limits = of_request.or(self.program.as_ref()).map(|program| program.limits.clone());
         let call_time_ms = limits.map_or(0, |limits| limits.call_time_ms);
-        confine::allow_seconds(allowance_ms(call_time_ms).div_ceil(1000));
+        allow_seconds(allowance_ms(call_time_ms).div_ceil(1000));
         match request {
             Request::Prepare { program, left_out } => self.prepare(program, left_out),
             Request::Map { first, calls_max, left_out, documents } => {

@@ -43,6 +43,6 @@ pub use section::{SectionContent, locate, locate_part};
 pub use select::{FolderIndex, Messages, Picked, Selection, narrow, select};
 pub use sent::SentDate;
 pub use subject::{BaseSubject, base_subject};
-pub use text::MessageText;
+pub use text::{MessageFile, MessageText};
 pub use view::{FolderState, FolderView, GhostRange};
 pub use words::{decode_words, encode_words};

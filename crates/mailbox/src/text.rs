@@ -2,7 +2,7 @@
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, TransferEncoding};
 use crate::field::fields;
 use crate::html::shown_text;
 use crate::map::{MapPart, MessageMap, PartKind, Span};
@@ -10,6 +10,9 @@ use crate::words::decode_words;
 
 /// Decoded text of one message that is looked through.
 const TEXT_MAX_BYTES: usize = 4 << 20;
+
+/// Encoded bytes that are decoded before the length is looked at.
+const DECODED_AT_ONCE: usize = 256 << 10;
 
 /// A message and its map.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +23,40 @@ pub struct MessageText<'a> {
     pub source: &'a [u8],
 }
 
+/// A file in a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageFile {
+    /// What the sender called it; empty if nothing.
+    pub name: String,
+    /// Its type, with its character set.
+    pub content_type: String,
+    body: Span,
+    encoding: TransferEncoding,
+}
+
 impl MessageText<'_> {
+    /// The files in the message: parts that are no text to be read with it.
+    pub fn files(&self) -> impl Iterator<Item = MessageFile> {
+        self.map.parts.iter().filter(|part| part.kind == PartKind::Single).filter_map(file_of)
+    }
+
+    /// A file, decoded, up to so many bytes.
+    #[must_use]
+    pub fn decoded(&self, file: &MessageFile, bytes_max: usize) -> Vec<u8> {
+        let mut decoder = Decoder::new(file.encoding);
+        let mut decoded = Vec::new();
+        for piece in self.bytes(file.body).chunks(DECODED_AT_ONCE) {
+            decoder.push(piece, &mut decoded);
+            if decoded.len() >= bytes_max {
+                decoded.truncate(bytes_max);
+                return decoded;
+            }
+        }
+        decoder.finish(&mut decoded);
+        decoded.truncate(bytes_max);
+        decoded
+    }
+
     fn bytes(&self, span: Span) -> &[u8] {
         let start = usize::try_from(span.start).unwrap_or(usize::MAX);
         let end = usize::try_from(span.end).unwrap_or(usize::MAX);
@@ -82,4 +118,28 @@ impl MessageText<'_> {
         }
         text.push('\n');
     }
+}
+
+/// The file that a part is, if it is one.
+fn file_of(part: &MapPart) -> Option<MessageFile> {
+    let text_of = |bytes: &[u8]| decode_words(bytes);
+    let disposition = part.fields.disposition.as_ref();
+    let media = part.fields.content_type.as_ref();
+    // RFC 2231 has names in other character sets under a name with a star; what is in ASCII tells enough of the type.
+    let name = disposition.and_then(|found| found.parameter("filename")).or_else(|| media?.parameter("name"));
+    let is_shown = media.is_none() || part.fields.is("text", "plain") || part.fields.is("text", "html");
+    if is_shown && name.is_none() && !part.fields.is_attachment() {
+        return None;
+    }
+    let mut content_type = match media {
+        Some(media) => {
+            format!("{}/{}", String::from_utf8_lossy(&media.value), String::from_utf8_lossy(&media.subtype))
+        }
+        None => "text/plain".to_owned(),
+    };
+    if let Some(set) = media.and_then(|media| media.parameter("charset")) {
+        content_type.push_str(&format!("; charset={}", String::from_utf8_lossy(set)));
+    }
+    let name = name.map(text_of).unwrap_or_default();
+    Some(MessageFile { name, content_type, body: part.body, encoding: part.encoding })
 }

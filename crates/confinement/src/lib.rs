@@ -1,20 +1,33 @@
-//! What a process that runs functions gives up before it receives the first of them: files, network, other processes.
+//! What a process gives up before it looks at what strangers sent: files, network, other processes.
+//!
+//! Such a process is the program itself, started once more, which never comes to its `main`. It reads requests and writes
+//! answers. Limits of resources stand in any case; on Linux landlock and seccomp stand as far as the kernel has them.
+//!
+//! *Invariant*: what was given up cannot be had back; a process that ends harms nobody but its own answer.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Which of the kernel's walls stand around a process, as bits of the byte that it tells.
-pub(crate) const NO_FILES: u8 = 1;
-pub(crate) const NO_CALLS: u8 = 2;
+pub const NO_FILES: u8 = 1;
+/// As [`NO_FILES`]: no calls to the kernel but a few.
+pub const NO_CALLS: u8 = 2;
 
-/// Address space besides what the program has when it starts and its engine's memory: requests, answers, and what the
-/// allocator keeps.
+/// Address space besides what the program has when it starts and the memory that it is given: requests, answers, and what
+/// the allocator keeps.
 const ROOM_BYTES: u64 = 64 << 20;
 
-/// Gives up everything but reading requests and writing answers. Returns which walls stand; limits do in any case.
+/// Gives up everything but reading requests and writing answers, with so much memory; `prepare` does before that what needs a
+/// file once. The process is called `name` from then on. Returns which walls stand; limits do in any case.
 ///
 /// # Errors
 /// The system refuses a limit.
-pub(crate) fn confine(memory_bytes: usize) -> rustix::io::Result<u8> {
+pub fn confine(
+    memory_bytes: usize,
+    name: &'static std::ffi::CStr,
+    prepare: impl FnOnce(),
+) -> std::io::Result<u8> {
+    // Its place in the line when the system has no memory left.
+    drop(std::fs::write("/proc/self/oom_score_adj", "1000"));
     prepare();
     close_others();
     limit(Resource::Core, 0)?;
@@ -24,23 +37,12 @@ pub(crate) fn confine(memory_bytes: usize) -> rustix::io::Result<u8> {
     let mut walls = 0;
     #[cfg(target_os = "linux")]
     {
-        walls |= linux::confine();
+        walls |= linux::confine(name);
     }
     // Last: what builds the walls needs a file for a moment.
     limit(Resource::Nofile, 0)?;
     walls |= linux_calls();
     Ok(walls)
-}
-
-/// What needs a file once: the time zone, and the place in the line when the system has no memory left.
-fn prepare() {
-    drop(std::fs::write("/proc/self/oom_score_adj", "1000"));
-    // The engine asks the C library for the local time, which reads the zone the first time only.
-    if let Ok(runtime) = rquickjs::Runtime::new()
-        && let Ok(context) = rquickjs::Context::full(&runtime)
-    {
-        context.with(|ctx| drop(ctx.eval::<f64, _>("new Date(0).getTimezoneOffset()")));
-    }
 }
 
 /// Closes what the server had open and did not keep from its children.
@@ -57,19 +59,19 @@ fn limit(resource: Resource, value: u64) -> rustix::io::Result<()> {
     setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
 }
 
-/// The engine's memory, besides what the program is itself. A document and its answer are at most as large as that memory.
+/// Its memory, besides what the program is itself. A request and its answer are at most as large as that.
 fn limit_memory(memory_bytes: usize) -> rustix::io::Result<()> {
     let page_bytes = rustix::param::page_size() as u64;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
-    // Where the system does not tell how large the program is, the engine's own limit stands alone.
+    // Where the system does not tell how large the program is, an engine's own limit stands alone.
     let Some(pages) = pages else { return Ok(()) };
     let memory = (memory_bytes as u64).saturating_mul(2).saturating_add(ROOM_BYTES);
     limit(Resource::As, pages.saturating_mul(page_bytes).saturating_add(memory))
 }
 
 /// Ends this process when it has used so much more processor time, also if nobody is there any more to end it.
-pub(crate) fn allow_seconds(seconds: u64) {
+pub fn allow_seconds(seconds: u64) {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime).tv_sec;
     let soft = u64::try_from(used).unwrap_or_default().saturating_add(seconds);
     let maximum = getrlimit(Resource::Cpu).maximum;
@@ -102,7 +104,7 @@ mod linux {
 
     use super::NO_FILES;
 
-    /// What the engine, the allocators and the loop around them call. Everything else is refused.
+    /// What engines, parsers, allocators and the loop around them call. Everything else is refused.
     const CALLS: &[i64] = &[
         libc::SYS_read,
         libc::SYS_write,
@@ -128,10 +130,10 @@ mod linux {
     ];
 
     /// Closes the files, ports and other processes of the machine to this one, as far as the kernel knows how.
-    pub(super) fn confine() -> u8 {
+    pub(super) fn confine(name: &'static std::ffi::CStr) -> u8 {
         let _ = rustix::thread::set_no_new_privs(true);
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        let _ = rustix::thread::set_name(c"javascript");
+        let _ = rustix::thread::set_name(name);
         if forbid_files().is_ok_and(|status| status != RulesetStatus::NotEnforced) { NO_FILES } else { 0 }
     }
 
@@ -188,12 +190,12 @@ mod tests {
 
     const CONFINED: &str = "SCRINIUM_CONFINED";
 
-    /// In a process of its own, which gives up what one that runs functions does.
+    /// In a process of its own.
     #[test]
     fn what_is_given_up_is_gone() {
         if std::env::var_os(CONFINED).is_none() {
             let own = std::env::current_exe().unwrap();
-            let test = "confine::tests::what_is_given_up_is_gone";
+            let test = "tests::what_is_given_up_is_gone";
             let mut confined = Command::new(own);
             let status = confined
                 .args([test, "--exact"])
@@ -203,7 +205,7 @@ mod tests {
             assert!(status.unwrap().success());
             return;
         }
-        let walls = confine(64 << 20).unwrap();
+        let walls = confine(64 << 20, c"confined", || ()).unwrap();
         assert!(std::fs::File::open("/etc/passwd").is_err() && std::fs::read_dir("/").is_err());
         assert!(
             std::fs::write("/tmp/confined", "x").is_err()
