@@ -234,6 +234,13 @@ pub fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
     with_number(number, b'c', &with_length(id, revision.to_string().as_bytes()))
 }
 
+/// The document of a losing leaf, from its key.
+pub fn id_of_loser(key: &[u8]) -> Option<&str> {
+    let (length, rest) = key.get(5..)?.split_first_chunk()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    std::str::from_utf8(rest.get(..length)?).ok()
+}
+
 pub fn loser_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'c', &[]), with_number(number, b'c' + 1, &[]))
 }

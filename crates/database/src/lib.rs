@@ -71,6 +71,7 @@ pub use folder::{FolderChange, FolderInfo, FolderUse, Placed};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
 pub use passed_over::PassedOver;
 pub use properties::Properties;
+pub use read::others::ConflictedDocument;
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, RowSource, Rows};
 pub use sizes::DatabaseSizes;

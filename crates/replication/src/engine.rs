@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use scrinium_clock::Clock;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -80,9 +80,48 @@ pub struct Replication {
     /// What tells the time.
     pub clock: Clock,
     /// Pages of all replications of the server that may be under way.
-    pub turns: Arc<Semaphore>,
+    pub turns: Turns,
     /// Documents that are asked for at once; it becomes what suits the documents.
     pub read_at_once: Arc<AtomicUsize>,
+}
+
+/// Pages that may be under way, of all replications of a server. Those of a lower priority may have some of them, so that there is
+/// always a place for a higher one soon.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    all: Arc<Semaphore>,
+    /// What this replication may have of them, where that is less.
+    some: Option<Arc<Semaphore>>,
+}
+
+/// A page under way.
+struct Turn {
+    _some: Option<OwnedSemaphorePermit>,
+    _all: OwnedSemaphorePermit,
+}
+
+impl Turns {
+    /// All of these.
+    #[must_use]
+    pub fn of(all: Arc<Semaphore>) -> Self {
+        Self { all, some: None }
+    }
+
+    /// Of all, no more than these.
+    #[must_use]
+    pub fn some_of(all: Arc<Semaphore>, some: Arc<Semaphore>) -> Self {
+        Self { all, some: Some(some) }
+    }
+
+    async fn take(&self) -> Result<Turn> {
+        let closed = |_| ReplicationError::cancelled();
+        let some = match &self.some {
+            Some(some) => Some(Arc::clone(some).acquire_owned().await.map_err(closed)?),
+            None => None,
+        };
+        let all = Arc::clone(&self.all).acquire_owned().await.map_err(closed)?;
+        Ok(Turn { _some: some, _all: all })
+    }
 }
 
 /// How a replication ended.
@@ -284,10 +323,10 @@ impl Replication {
         let ChangesPage { changes, last_sequence, pending, .. } = page;
         if !changes.is_empty() {
             let transfer = Transfer::of(&self);
-            let turns = Arc::clone(&self.turns);
+            let turns = self.turns.clone();
             // A task of its own, so that pages use several cores.
             Attached::spawn(async move {
-                let _turn = turns.acquire_owned().await.map_err(|_| ReplicationError::cancelled())?;
+                let _turn = turns.take().await?;
                 transfer.move_changes(changes).await
             })
             .await?;
@@ -299,6 +338,11 @@ impl Replication {
     async fn write_checkpoint(&self, name: &str, progress: &mut Progress) -> Result<()> {
         let now = http_time(&self.clock);
         let mut checkpoint = progress.session.checkpoint(&progress.reached, &now, &self.counts);
+        if let Some(members) = checkpoint.as_object_mut() {
+            // Whose history it is, for who reads it.
+            members.insert("source".to_owned(), self.source.shown().into());
+            members.insert("target".to_owned(), self.target.shown().into());
+        }
         if progress.takes.source {
             match self.source.put_checkpoint(name, checkpoint.clone()).await {
                 Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Unauthorized) => {

@@ -12,6 +12,7 @@ use crate::count::Counts;
 use crate::engine::{Ended, Replication};
 use crate::error::{ErrorKind, ReplicationError, Result};
 use crate::name::iso_time;
+use crate::schedule::Schedule;
 
 /// Events of a job that are remembered.
 const EVENTS_MAX: usize = 20;
@@ -47,6 +48,8 @@ pub enum JobState {
     Running,
     /// It failed, and is tried again later.
     Crashing,
+    /// It was done, and waits for its next time.
+    Waiting,
     /// It is done.
     Completed,
     /// It cannot be done.
@@ -62,6 +65,7 @@ impl JobState {
         match self {
             Self::Running => "running",
             Self::Crashing => "crashing",
+            Self::Waiting => "pending",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
@@ -113,6 +117,7 @@ pub struct Job {
     replication: Arc<Replication>,
     check: Check,
     back_off: BackOff,
+    schedule: Option<Schedule>,
     status: Mutex<JobStatus>,
     over: watch::Sender<bool>,
     stop: watch::Sender<bool>,
@@ -122,7 +127,7 @@ impl Job {
     pub(crate) fn new(
         (id, document, user): (String, Option<String>, Option<String>),
         replication: Arc<Replication>,
-        (check, back_off): (Check, BackOff),
+        (check, back_off, schedule): (Check, BackOff, Option<Schedule>),
     ) -> Self {
         let now = iso_time(&replication.clock);
         Self {
@@ -144,6 +149,7 @@ impl Job {
             replication,
             check,
             back_off,
+            schedule,
             over: watch::Sender::new(false),
             stop: watch::Sender::new(false),
         }
@@ -155,10 +161,10 @@ impl Job {
         self.status.lock().clone()
     }
 
-    /// Whether it waits for changes for ever.
+    /// Whether it goes on for ever: as documents change, or by a schedule.
     #[must_use]
     pub fn is_continuous(&self) -> bool {
-        self.replication.continuous
+        self.replication.continuous || self.schedule.is_some()
     }
 
     /// Whether nothing follows.
@@ -207,9 +213,15 @@ impl Job {
                 (self.check)()?;
                 self.replication.run().await
             };
-            let error = match run.await {
-                Ok(ended) => return Ok(ended),
-                Err(error) => error,
+            let began = self.replication.clock.timestamp();
+            let error = match (run.await, &self.schedule) {
+                (Ok(_), Some(schedule)) => {
+                    self.change(JobState::Waiting, None);
+                    tokio::time::sleep(schedule.wait(began, self.replication.clock.timestamp())).await;
+                    continue;
+                }
+                (Ok(ended), None) => return Ok(ended),
+                (Err(error), _) => error,
             };
             if error.is_final() || fails_at_once {
                 return Err(error);
@@ -234,18 +246,19 @@ impl Job {
         let event = match state {
             JobState::Running => "started",
             JobState::Crashing | JobState::Failed => "crashed",
-            JobState::Completed => "completed",
+            JobState::Completed | JobState::Waiting => "completed",
             JobState::Cancelled => "stopped",
         };
         if status.events.len() >= EVENTS_MAX {
             status.events.pop_back();
         }
         status.events.push_front((now.clone(), event, reason.clone()));
-        if state == JobState::Completed {
+        let is_done = matches!(state, JobState::Completed | JobState::Waiting);
+        if is_done {
             status.failures = 0;
         }
         // While it is tried again, it is known why it was not done.
-        if reason.is_some() || state == JobState::Completed {
+        if reason.is_some() || is_done {
             status.reason = reason;
         }
         status.state = state;

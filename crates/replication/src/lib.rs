@@ -23,7 +23,9 @@ mod name;
 mod order;
 mod remote;
 mod replicator;
+mod schedule;
 mod secret;
+mod settle;
 mod transfer;
 
 pub use checkpoint::{History, Session};
@@ -33,7 +35,7 @@ pub use end::{
     AttachmentPlace, Change, ChangesPage, ChangesRequest, ContentStream, End, EndInfo, IncomingAttachment,
     Missing, Refusal, Work,
 };
-pub use engine::{Ended, EngineOptions, Replication};
+pub use engine::{Ended, EngineOptions, Replication, Turns};
 pub use error::{ErrorKind, ReplicationError, Result};
 pub use filter::Filter;
 pub use follow::prepare_document;
@@ -42,5 +44,7 @@ pub use local::{LocalEnd, People};
 pub use order::{EndOrder, Order};
 pub use remote::{AddressRules, RemoteEnd, RemoteOptions, Transport};
 pub use replicator::{Replicator, ReplicatorOptions};
+pub use schedule::{Priority, Schedule};
 pub use scrinium_catalog::REPLICATOR_DATABASE;
 pub use secret::merged as merged_secret;
+pub use settle::{SettleRule, settle};

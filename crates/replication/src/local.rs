@@ -25,6 +25,7 @@ use crate::end::{
 };
 use crate::error::{ErrorKind, ReplicationError, Result};
 use crate::filter::Filter;
+use crate::settle::{SettleRule, settle};
 
 /// What is read of an attachment at once.
 const PIECE_BYTES: usize = 256 << 10;
@@ -55,6 +56,8 @@ pub struct LocalEnd {
     people: Arc<dyn People>,
     identity: Identity,
     name: String,
+    /// What becomes of conflicts of documents that are stored.
+    rule: Option<SettleRule>,
 }
 
 impl LocalEnd {
@@ -66,7 +69,35 @@ impl LocalEnd {
         people: Arc<dyn People>,
         (identity, name): (Identity, &str),
     ) -> Self {
-        Self { databases, workers, people, identity, name: name.to_owned() }
+        Self { databases, workers, people, identity, name: name.to_owned(), rule: None }
+    }
+
+    /// The same, at which conflicts of documents that are stored are settled.
+    #[must_use]
+    pub fn settling(mut self, rule: Option<SettleRule>) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// Settles conflicts of documents that were just stored. What the person may not edit stays in conflict.
+    async fn settle(&self, documents: &[SourceDocument]) -> Result<()> {
+        let Some(rule) = self.rule.clone() else { return Ok(()) };
+        let ids: std::collections::BTreeSet<String> = documents
+            .iter()
+            .filter(|document| !is_design(&document.id))
+            .map(|document| document.id.clone())
+            .collect();
+        self.with(Level::Depositor, move |session| {
+            for id in ids {
+                match settle(&session, &id, &rule) {
+                    Ok(_) => {}
+                    Err(error) if error.is_of_the_server() => return Err(error.into()),
+                    Err(error) => tracing::debug!(id, %error, "a conflict is left as it is"),
+                }
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Opens the database for somebody who has this level there, and does `work` on the worker pool.
@@ -140,6 +171,7 @@ impl LocalEnd {
                 Err(error) => refused.push(refusal(document, &error.reason())),
             }
         }
+        self.settle(&documents).await?;
         Ok(refused)
     }
 

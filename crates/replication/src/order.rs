@@ -12,6 +12,8 @@ use crate::error::{ErrorKind, ReplicationError, Result};
 use crate::filter::Filter;
 use crate::name::digest_of;
 use crate::remote::RemoteOptions;
+use crate::schedule::{Priority, Schedule};
+use crate::settle::SettleRule;
 
 /// Documents that an order may name.
 const IDS_MAX: usize = 100_000;
@@ -50,6 +52,12 @@ pub struct Order {
     pub page_changes: Option<usize>,
     /// Somebody whose rights it shall have, instead of those of the one who orders it.
     pub user: Option<String>,
+    /// When it is carried out again; a continuous one always is.
+    pub schedule: Option<Schedule>,
+    /// Who goes first.
+    pub priority: Priority,
+    /// What becomes of conflicts that come to a database of this server.
+    pub settle: Option<SettleRule>,
 }
 
 /// An end as it was ordered.
@@ -88,6 +96,9 @@ impl Order {
             checkpoint_every: every.map(|every_ms| Duration::from_millis(every_ms.clamp(1000, 3_600_000))),
             page_changes: page.and_then(|page| usize::try_from(page).ok()),
             user: user(members)?,
+            schedule: given(members, "schedule").map(Schedule::parse).transpose()?,
+            priority: Priority::parse(members.get("priority"))?,
+            settle: given(members, "settle_conflicts").map(SettleRule::parse).transpose()?,
         })
     }
 
@@ -152,6 +163,10 @@ pub(crate) fn without_credentials(text: &str) -> String {
         }
         _ => text.to_owned(),
     }
+}
+
+fn given<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    members.get(name).filter(|value| !value.is_null())
 }
 
 fn number(members: &Map<String, Value>, name: &str) -> Result<Option<u64>> {

@@ -17,13 +17,15 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::count::Counts;
 use crate::end::End;
-use crate::engine::{EngineOptions, Replication};
+use crate::engine::{EngineOptions, Replication, Turns};
 use crate::error::{ErrorKind, ReplicationError, Result};
 use crate::follow::Documents;
-use crate::job::{BackOff, Job};
+use crate::job::{BackOff, Check, Job};
 use crate::local::{LocalEnd, People};
 use crate::order::{EndOrder, Order};
 use crate::remote::{AddressRules, RemoteEnd, Transport};
+use crate::schedule::Priority;
+use crate::settle::SettleRule;
 
 /// Jobs that were over last and are still shown, at most.
 const OVER_MAX: usize = 200;
@@ -81,6 +83,9 @@ pub struct Shared {
     pub(crate) runtime: Handle,
     transport: Transport,
     turns: Arc<Semaphore>,
+    /// What those of low and of medium priority may have of them.
+    low_turns: Arc<Semaphore>,
+    medium_turns: Arc<Semaphore>,
     jobs: Mutex<BTreeMap<String, Arc<Job>>>,
 }
 
@@ -115,6 +120,10 @@ impl Replicator {
             runtime: Handle::current(),
             transport,
             turns: Arc::new(Semaphore::new(options.pages_at_once.max(1))),
+            low_turns: Arc::new(Semaphore::new((options.pages_at_once / 4).max(1))),
+            medium_turns: Arc::new(Semaphore::new(
+                (options.pages_at_once - options.pages_at_once / 4).max(1),
+            )),
             jobs: Mutex::default(),
             options,
         }));
@@ -147,7 +156,7 @@ impl Replicator {
             })?,
         };
         let source = self.end(&order.source, &whose)?;
-        let target = self.end(&order.target, &whose)?;
+        let target = self.end_settling(&order.target, &whose, order.settle.clone())?;
         let ends = (&*source.identity(), &*target.identity());
         if ends.0 == ends.1 {
             return Err(ReplicationError::order("Source and target are the same database."));
@@ -171,10 +180,11 @@ impl Replicator {
             options,
             counts: Arc::new(Counts::default()),
             clock: self.clock.clone(),
-            turns: Arc::clone(&self.turns),
+            turns: self.turns_of(order.priority),
             read_at_once: Arc::new(AtomicUsize::new(READ_AT_ONCE)),
         });
         let names = (id, document.map(str::to_owned), by.name().map(str::to_owned));
+        let schedule = order.schedule.clone();
         let (people, by, order) = (Arc::clone(&self.people), by.clone(), order.clone());
         let check = move || {
             let present = people.present(&by).ok_or_else(|| {
@@ -183,7 +193,8 @@ impl Replicator {
             })?;
             order.check_allowed(present.is_administrator())
         };
-        self.enter(Job::new(names, replication, (Box::new(check), self.options.back_off)))
+        let proceeds = (Box::new(check) as Check, self.options.back_off, schedule);
+        self.enter(Job::new(names, replication, proceeds))
     }
 
     /// Puts a job into the list and begins it.
@@ -217,7 +228,26 @@ impl Replicator {
         Ok(job)
     }
 
+    fn turns_of(&self, priority: Priority) -> Turns {
+        let all = Arc::clone(&self.turns);
+        match priority {
+            Priority::High => Turns::of(all),
+            Priority::Medium => Turns::some_of(all, Arc::clone(&self.medium_turns)),
+            Priority::Low => Turns::some_of(all, Arc::clone(&self.low_turns)),
+        }
+    }
+
     fn end(&self, order: &EndOrder, whose: &Identity) -> Result<Arc<dyn End>> {
+        self.end_settling(order, whose, None)
+    }
+
+    /// An end, at which conflicts are settled by a rule where it is a database of this server.
+    fn end_settling(
+        &self,
+        order: &EndOrder,
+        whose: &Identity,
+        rule: Option<SettleRule>,
+    ) -> Result<Arc<dyn End>> {
         let name = match order {
             EndOrder::Local(name) => name.clone(),
             EndOrder::Remote(options) => match options.own_database(&self.options.rules) {
@@ -227,7 +257,8 @@ impl Replicator {
         };
         let people = Arc::clone(&self.people);
         let (databases, workers) = (self.databases.clone(), self.workers.clone());
-        Ok(Arc::new(LocalEnd::new(databases, workers, people, (whose.clone(), &name))))
+        let end = LocalEnd::new(databases, workers, people, (whose.clone(), &name));
+        Ok(Arc::new(end.settling(rule)))
     }
 
     /// Cancels what was ordered by `_replicate`: the same order again, or its name.

@@ -20,6 +20,15 @@ pub struct OtherLeaves {
     pub deleted_conflicts: Vec<String>,
 }
 
+/// A document with leaves that exclude each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConflictedDocument {
+    /// The document.
+    pub id: String,
+    /// Its leaves but the winner.
+    pub conflicts: Vec<String>,
+}
+
 impl Database {
     /// Whether any document of the database has several leaves: one look, so that the documents of a database without
     /// conflicts need none of their own.
@@ -56,6 +65,32 @@ impl Database {
             }
         }
         Ok(others)
+    }
+
+    /// Documents with conflicts that nobody has settled, at most so many, in no order that means anything; and whether there are more.
+    /// The cost goes with the leaves other than winners, not with the documents.
+    pub fn conflicted_documents(&self, documents_max: usize) -> Result<(Vec<ConflictedDocument>, bool)> {
+        let snapshot = self.store().snapshot();
+        let (from, to) = keys::loser_range(self.number());
+        let mut cursor =
+            snapshot.cursor(Family::Scan, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
+        let mut found = Vec::new();
+        loop {
+            let Some((key, _)) = cursor.next()? else { return Ok((found, false)) };
+            let Some(id) = keys::id_of_loser(key).map(str::to_owned) else { continue };
+            let behind = keys::successor(&keys::losers(self.number(), &id));
+            if let Some(head) = self.head(&snapshot, &id)? {
+                let living = head.tree.leaves().filter(|leaf| !leaf.deleted);
+                let conflicts: Vec<String> = living.skip(1).map(|leaf| leaf.revision.to_string()).collect();
+                if !conflicts.is_empty() {
+                    if found.len() >= documents_max {
+                        return Ok((found, true));
+                    }
+                    found.push(ConflictedDocument { id, conflicts });
+                }
+            }
+            cursor.seek(&behind);
+        }
     }
 
     /// The number of a document's last change.

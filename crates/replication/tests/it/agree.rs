@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use scrinium_database::Database;
+use scrinium_database::{Database, PurgedLeaves};
 use scrinium_replication::{
     AttachmentPlace, Change, ChangesPage, ChangesRequest, ContentStream, End, EndInfo, EngineOptions,
     ErrorKind, Filter, IncomingAttachment, Missing, Refusal, ReplicationError, SourceDocument, Work,
@@ -135,6 +135,8 @@ enum Step {
     Bring { server: usize, document: u8, number: u8 },
     /// From one to another, broken off at these calls.
     Replicate { from: usize, to: usize, filtered: bool, breaks: BTreeSet<u32> },
+    /// Somebody purges a document: at one server, to which replicas may bring it again, or everywhere.
+    Purge { server: Option<usize>, document: u8 },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -151,7 +153,9 @@ fn step() -> impl Strategy<Value = Step> {
         (0..3_usize, 1..3_usize, any::<bool>(), breaks).prop_map(|(from, further, filtered, breaks)| {
             Step::Replicate { from, to: (from + further) % 3, filtered, breaks }
         });
-    prop_oneof![4 => edit, 1 => bring, 3 => replicate]
+    let purge = (proptest::option::of(0..3_usize), 0..6_u8)
+        .prop_map(|(server, document)| Step::Purge { server, document });
+    prop_oneof![8 => edit, 2 => bring, 6 => replicate, 1 => purge]
 }
 
 struct World {
@@ -160,13 +164,23 @@ struct World {
     /// Leaves that somebody wrote, and what their bodies are, unless they were edited.
     written: BTreeMap<(String, String), Value>,
     edits: u64,
+    /// Something was purged: checkpoints do not tell any more what each server has.
+    is_purged: bool,
+}
+
+/// Whether a leaf is a revision, or goes on from it.
+fn goes_on(leaf: &Value, revision: &str) -> bool {
+    let (start, digest) = revision.split_once('-').unwrap();
+    let history = &leaf["_revisions"];
+    let back = history["start"].as_u64().unwrap().checked_sub(start.parse().unwrap());
+    back.is_some_and(|back| history["ids"][usize::try_from(back).unwrap()] == digest)
 }
 
 impl World {
     fn new() -> Self {
         let ground = Ground::new();
         let databases = ["a", "b", "c"].map(|name| ground.create(name)).to_vec();
-        Self { ground, databases, written: BTreeMap::new(), edits: 0 }
+        Self { ground, databases, written: BTreeMap::new(), edits: 0, is_purged: false }
     }
 
     async fn carry_out(&mut self, step: Step) {
@@ -204,10 +218,30 @@ impl World {
                 bring(&self.databases[server].clone(), json).await;
                 self.note(&self.databases[server].clone(), &id, &revision);
             }
+            Step::Purge { server, document } => self.purge(server, &format!("doc{document}")),
             Step::Replicate { from, to, filtered, breaks } => {
                 drop(self.replicate(from, to, filtered, breaks).await);
             }
         }
+    }
+
+    /// What was purged is not asked for at the end, but for what another server goes on from.
+    fn purge(&mut self, server: Option<usize>, id: &str) {
+        for (place, database) in self.databases.iter().enumerate() {
+            if server.is_none_or(|server| server == place) {
+                let leaves = leaves(database, id);
+                let revisions = leaves.iter().map(|leaf| leaf["_rev"].as_str().unwrap().to_owned()).collect();
+                database.purge_leaves(vec![PurgedLeaves { id: id.to_owned(), revisions }]).unwrap();
+            }
+        }
+        self.is_purged = true;
+        let databases = self.databases.clone();
+        self.written.retain(|(of, revision), _| {
+            of != id
+                || databases
+                    .iter()
+                    .any(|database| leaves(database, id).iter().any(|leaf| goes_on(leaf, revision)))
+        });
     }
 
     fn note(&mut self, database: &Arc<Database>, id: &str, revision: &str) {
@@ -225,6 +259,16 @@ impl World {
         filtered: bool,
         breaks: BTreeSet<u32>,
     ) -> Result<(), ReplicationError> {
+        self.replicate_named((from, to), filtered, breaks, "").await
+    }
+
+    async fn replicate_named(
+        &self,
+        (from, to): (usize, usize),
+        filtered: bool,
+        breaks: BTreeSet<u32>,
+        name: &str,
+    ) -> Result<(), ReplicationError> {
         let (calls, breaks) = (Arc::new(AtomicU32::new(0)), Arc::new(breaks));
         let breaking = |place: usize| {
             let end = self.ground.end("admin", ["a", "b", "c"][place]);
@@ -236,6 +280,7 @@ impl World {
             replication.filter = Arc::new(Filter::Selector(json!({"_id": {"$lt": "doc3"}})));
             replication.name.push_str("-filtered");
         }
+        replication.name.push_str(name);
         Arc::new(replication).run().await.map(drop)
     }
 
@@ -243,7 +288,8 @@ impl World {
     async fn settle(&self) {
         for _ in 0..2 {
             for (from, to) in [(0, 1), (1, 2), (2, 0), (0, 2), (2, 1), (1, 0)] {
-                self.replicate(from, to, false, BTreeSet::new()).await.unwrap();
+                let name = if self.is_purged { "-from-the-beginning" } else { "" };
+                self.replicate_named((from, to), false, BTreeSet::new(), name).await.unwrap();
             }
         }
     }
@@ -257,14 +303,7 @@ impl World {
         let found: BTreeMap<String, Vec<Value>> = all.into_iter().collect();
         for ((id, revision), body) in &self.written {
             let leaves = found.get(id).expect("the document is there");
-            let (start, digest) = revision.split_once('-').unwrap();
-            let start: u64 = start.parse().unwrap();
-            let goes_on = |leaf: &Value| {
-                let history = &leaf["_revisions"];
-                let back = history["start"].as_u64().unwrap().checked_sub(start);
-                back.is_some_and(|back| history["ids"][usize::try_from(back).unwrap()] == digest)
-            };
-            assert!(leaves.iter().any(goes_on), "{id} {revision} is lost");
+            assert!(leaves.iter().any(|leaf| goes_on(leaf, revision)), "{id} {revision} is lost");
             if let Some(leaf) = leaves.iter().find(|leaf| leaf["_rev"] == *revision) {
                 assert_eq!(leaf, body);
             }

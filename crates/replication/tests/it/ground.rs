@@ -12,7 +12,7 @@ use scrinium_database::{
     ReadOptions,
 };
 use scrinium_replication::{
-    Counts, End, EngineOptions, Filter, LocalEnd, People, Replication, Replicator, ReplicatorOptions,
+    Counts, End, EngineOptions, Filter, LocalEnd, People, Replication, Replicator, ReplicatorOptions, Turns,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -168,7 +168,7 @@ pub(crate) fn replication(source: Arc<dyn End>, target: Arc<dyn End>) -> Replica
         options: options(),
         counts: Arc::new(Counts::default()),
         clock: Clock::system(),
-        turns: Arc::new(Semaphore::new(8)),
+        turns: Turns::of(Arc::new(Semaphore::new(8))),
         read_at_once: Arc::new(AtomicUsize::new(100)),
     }
 }

@@ -13,3 +13,4 @@ mod agree;
 mod engine;
 mod ground;
 mod jobs;
+mod settle;

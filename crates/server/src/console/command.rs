@@ -8,8 +8,8 @@ use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::QueueOrder;
 
 use super::{
-    ConsoleError, FixupOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, UpdateViews,
-    attachments, compact, log_database, queue, replication, reread,
+    ConsoleError, FixupOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, SettleOrder,
+    UpdateViews, attachments, compact, conflicts, log_database, queue, replication, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -193,9 +193,21 @@ pub const COMMANDS: &[CommandLine] = &[
     },
     CommandLine {
         words: &["show", "replication"],
-        arguments: "",
-        help: "Replications that run: documents written and refused, conflicts, and why one fails",
-        build: |rest| rest.is_empty().then_some(Command::ShowReplication),
+        arguments: "[DATABASE]",
+        help: "Replications that run, and why one fails; or with which others a database was replicated, and what came of it",
+        build: |rest| Some(Command::ShowReplication(optional(rest))),
+    },
+    CommandLine {
+        words: &["show", "conflicts"],
+        arguments: "DATABASE",
+        help: "Documents with conflicts that nobody has settled",
+        build: |rest| Some(Command::ShowConflicts(optional(rest)?)),
+    },
+    CommandLine {
+        words: &["settle", "conflicts"],
+        arguments: conflicts::ARGUMENTS,
+        help: conflicts::HELP,
+        build: conflicts::parse,
     },
     CommandLine {
         words: &["freeze"],
@@ -254,7 +266,9 @@ pub enum Command {
     BackUp(BackupOrder),
     RestoreDatabase(RestoreOrder),
     Replicate(ReplicateOrder),
-    ShowReplication,
+    ShowReplication(Option<String>),
+    ShowConflicts(String),
+    SettleConflicts(SettleOrder),
     Freeze { limit: Duration },
     Thaw,
     Quit { task: u64 },
@@ -282,7 +296,8 @@ impl Command {
                 | Self::ShowQueue(_)
                 | Self::ShowMessage(_)
                 | Self::ShowAside(_)
-                | Self::ShowReplication
+                | Self::ShowReplication(_)
+                | Self::ShowConflicts(_)
                 | Self::Help
         )
     }

@@ -6,6 +6,7 @@
 mod attachments;
 mod command;
 mod compact;
+mod conflicts;
 mod database;
 mod databases;
 mod fixup;
@@ -38,6 +39,7 @@ use crate::config::{RunningConfiguration, SetError};
 
 pub use attachments::MoveAttachments;
 pub use command::{COMMANDS, Command, CommandLine};
+pub use conflicts::SettleOrder;
 pub use database::SetProperty;
 pub use fixup::FixupOrder;
 pub use log_database::LogQuery;
@@ -291,7 +293,10 @@ impl Console {
                 let task = parts.restore_database(order).map_err(ConsoleError::NotFound)?;
                 Ok(begun("Restore", task))
             }
-            Command::ShowReplication => Ok(replication::show(parts.replications())),
+            Command::ShowReplication(None) => Ok(replication::show(parts.replications())),
+            Command::ShowReplication(Some(database)) => replication::history(&open()?, &database),
+            Command::ShowConflicts(database) => conflicts::show(&open()?, &database),
+            Command::SettleConflicts(order) => conflicts::begin(&open()?, &order),
             // Carried out by the one who knows who asks.
             Command::Replicate(_) => {
                 Err(ConsoleError::NotFound("replications are ordered on a server that runs".to_owned()))

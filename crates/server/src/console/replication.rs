@@ -1,9 +1,16 @@
 //! `replicate` and `show replication`.
 
+use scrinium_catalog::Databases;
+use scrinium_database::{Access, DatabaseError, RowQuery};
 use serde_json::{Value, json};
 
 use super::table::{Align, grouped, table};
-use super::{Command, Reply};
+use super::{Command, ConsoleError, Reply};
+
+/// Checkpoints that are looked at, at once and in all, and sessions of each that are shown.
+const ROWS_AT_ONCE: usize = 100;
+const PAIRS_MAX: u64 = 1000;
+const SESSIONS_SHOWN: usize = 10;
 
 /// What follows `replicate`.
 pub(super) const ARGUMENTS: &str = "SOURCE TARGET [-C] [-Q]";
@@ -86,4 +93,50 @@ pub(super) fn show(mut jobs: Vec<Value>) -> Reply {
         ("Last failure", Align::Left),
     ];
     Reply { text: table(&columns, &rows), data: json!({"jobs": jobs}) }
+}
+
+/// What checkpoints in a database tell of earlier replications, pair by pair.
+pub(super) fn history(databases: &Databases, name: &str) -> Result<Reply, ConsoleError> {
+    let failed = |error: DatabaseError| ConsoleError::NotFound(error.to_string());
+    let database = databases.get(name).map_err(failed)?;
+    let query = RowQuery { include_documents: true, limit: Some(PAIRS_MAX), ..RowQuery::default() };
+    let access = Access::of_the_server("showing the history of replications");
+    let mut rows = database.local_documents(query, &access).map_err(failed)?;
+    let mut pairs = Vec::new();
+    loop {
+        let some = rows.next_rows(ROWS_AT_ONCE).map_err(failed)?;
+        if some.is_empty() {
+            break;
+        }
+        let documents =
+            some.into_iter().filter_map(|row| serde_json::from_str::<Value>(row.document?.as_str()).ok());
+        pairs.extend(documents.filter(|document| document.get("history").is_some_and(Value::is_array)));
+    }
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("-").to_owned();
+    let mut lines = Vec::new();
+    for pair in &pairs {
+        let sessions = pair.get("history").and_then(Value::as_array).into_iter().flatten();
+        for session in sessions.take(SESSIONS_SHOWN) {
+            let count = |name: &str| grouped(session.get(name).and_then(Value::as_u64).unwrap_or_default());
+            lines.push(vec![
+                text(pair.get("source")),
+                text(pair.get("target")),
+                text(session.get("start_time")),
+                text(session.get("end_time")),
+                count("docs_written"),
+                count("doc_write_failures"),
+            ]);
+        }
+    }
+    let columns = [
+        ("Source", Align::Left),
+        ("Target", Align::Left),
+        ("From", Align::Left),
+        ("To", Align::Left),
+        ("Written", Align::Right),
+        ("Refused", Align::Right),
+    ];
+    let shown =
+        if lines.is_empty() { format!("{name} has not been replicated.\n") } else { table(&columns, &lines) };
+    Ok(Reply { text: shown, data: json!({"database": name, "pairs": pairs}) })
 }
