@@ -15,7 +15,7 @@ use scrinium_database::{
 };
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
-use scrinium_views::{DatabaseSession, OpenDatabase, ScriptOptions, ViewsContext};
+use scrinium_views::{AttachmentText, DatabaseSession, OpenDatabase, ScriptOptions, ViewsContext};
 
 use crate::dropped::unmark;
 use crate::names;
@@ -185,6 +185,11 @@ impl Databases {
     /// View_Rebuild_Dir); the next build uses it. By default it is `rebuild` in the store's folder.
     pub fn set_rebuild_dir(&self, dir: PathBuf) {
         self.shared.views.set_rebuild_dir(dir);
+    }
+
+    /// Sets what takes the words out of attachments, for full text.
+    pub fn set_attachment_text(&self, text: Arc<dyn AttachmentText>) {
+        self.shared.views.set_attachment_text(text);
     }
 
     /// Sets how many processes run JavaScript, and what each of them may use; for those that are started from now on.

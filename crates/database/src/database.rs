@@ -52,6 +52,7 @@ pub struct Database {
     observer: Arc<dyn DatabaseObserver>,
     /// Whether its changes go through the log; changed under the writer's lock only.
     pub(crate) logged: AtomicBool,
+    pub(crate) full_text: AtomicBool,
     /// Held by the one who counts purged documents.
     purges: Mutex<()>,
     /// Set when the database is dropped, so that those who still hold it stop.
@@ -121,6 +122,7 @@ impl Database {
             unvalidated: AtomicU64::new(0),
             observer,
             logged: AtomicBool::new(properties.logged),
+            full_text: AtomicBool::new(properties.full_text),
             purges: Mutex::default(),
             dropped: AtomicBool::new(false),
             left: AtomicBool::new(false),

@@ -16,11 +16,13 @@ pub struct Properties {
     /// Whether changes go through the transaction log. Those of a database that is not logged are answered when the
     /// files of all databases hold them, which takes longer and makes others wait.
     pub logged: bool,
+    /// Whether the words of all documents and attachments are kept, so that they can be searched for.
+    pub full_text: bool,
 }
 
 impl Default for Properties {
     fn default() -> Self {
-        Self { logged: true }
+        Self { logged: true, full_text: false }
     }
 }
 
@@ -28,7 +30,7 @@ impl Properties {
     /// As clients see them.
     #[must_use]
     pub fn to_json(self) -> Value {
-        json!({"logged": self.logged})
+        json!({"logged": self.logged, "full_text": self.full_text})
     }
 
     /// These, changed as a client wishes: an object with the properties that are to be changed.
@@ -39,10 +41,13 @@ impl Properties {
         for (name, value) in wish {
             match (name.as_str(), value) {
                 ("logged", Value::Bool(logged)) => self.logged = *logged,
-                ("logged", _) => return Err(DatabaseError::bad_request("`logged` must be true or false")),
+                ("full_text", Value::Bool(full_text)) => self.full_text = *full_text,
+                ("logged" | "full_text", _) => {
+                    return Err(DatabaseError::bad_request(format!("`{name}` must be true or false")));
+                }
                 _ => {
                     return Err(DatabaseError::bad_request(format!(
-                        "`{name}` is not a property of a database; known is: logged"
+                        "`{name}` is not a property of a database; known are: logged, full_text"
                     )));
                 }
             }
@@ -64,7 +69,10 @@ impl Database {
     /// What is set for the database as a whole.
     #[must_use]
     pub fn properties(&self) -> Properties {
-        Properties { logged: self.logged.load(Ordering::Acquire) }
+        Properties {
+            logged: self.logged.load(Ordering::Acquire),
+            full_text: self.full_text.load(Ordering::Acquire),
+        }
     }
 
     /// Sets it; it is durable and in force when this returns. Updates of the database wait meanwhile: what was begun in
@@ -90,6 +98,7 @@ impl Database {
         // It waits in the line of the updates before it, so that these are stored when it is.
         self.submit(&writer, batch, (), |_| {})?.wait()?;
         self.logged.store(properties.logged, Ordering::Release);
+        self.full_text.store(properties.full_text, Ordering::Release);
         drop(writer);
         Ok(())
     }

@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 /// A text in this character set; without one in UTF-8, or else in what most files have that are not.
 pub(crate) fn plain(bytes: &[u8], label: Option<&'static Encoding>) -> String {
     // A mark at the beginning says more than a label.
-    let (encoding, skipped) = Encoding::for_bom(bytes).unwrap_or((label.unwrap_or(UTF_8), 0));
+    let (encoding, skipped) = Encoding::for_bom(bytes).unwrap_or_else(|| (label.unwrap_or(UTF_8), 0));
     let bytes = bytes.get(skipped..).unwrap_or_default();
     if let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes) {
         return text.into_owned();

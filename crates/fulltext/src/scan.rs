@@ -1,12 +1,70 @@
 //! The documents of all terms of a range that fit a condition: prefixes, patterns, ranges, similar words.
 
+use std::collections::BTreeSet;
+
 use scrinium_store::{Direction, KeyRange};
 
 use crate::FullTextError;
 use crate::address_set::AddressSet;
-use crate::format::{POSTINGS, content};
+use crate::format::{FieldId, POSTINGS, TermKind, content};
 use crate::postings::Block;
 use crate::reader::{Budget, Reader};
+
+impl Reader {
+    /// The whole values that documents have in a field, in the order of their bytes. Values that no document has any more may
+    /// be among them.
+    ///
+    /// # Errors
+    /// [`FullTextError::TooBroad`] if there are more than `values_max`, [`FullTextError::Damaged`], [`FullTextError::Store`].
+    pub fn values(&self, field: &str, values_max: usize) -> Result<Vec<String>, FullTextError> {
+        let from = TermKind::Exact.key(FieldId::of(field), &[]);
+        let to = TermKind::Any.key(FieldId::of(field), &[]);
+        let mut terms: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let too_broad = || FullTextError::TooBroad { what: "values of a field", limit: values_max as u64 };
+        for segment in &self.tail {
+            let view = segment.view();
+            for at in view.first_from(&from)..view.terms() {
+                let entry =
+                    view.entry(at).ok_or_else(|| self.keys.damaged("a term of its tail cannot be read"))?;
+                if entry.term >= to.as_slice() {
+                    break;
+                }
+                terms.insert(entry.term.to_vec());
+                if terms.len() > values_max {
+                    return Err(too_broad());
+                }
+            }
+        }
+        let (from, to) = (self.keys.term_beginning(&from), self.keys.term_beginning(&to));
+        let mut cursor = self.snapshot.cursor(POSTINGS, KeyRange::new(&from, &to), Direction::Forward);
+        loop {
+            let Some((key, _)) = cursor.next()? else { break };
+            let (term, _) = self
+                .keys
+                .read_block(key)
+                .ok_or_else(|| self.keys.damaged("the key of a block cannot be read"))?;
+            let past = self.keys.term_end(term);
+            terms.insert(term.to_vec());
+            if terms.len() > values_max {
+                return Err(too_broad());
+            }
+            cursor.seek(&past);
+        }
+        Ok(terms.iter().map(|term| String::from_utf8_lossy(&unescaped(content(term))).into_owned()).collect())
+    }
+}
+
+/// The content of a term as it was before it was made a key.
+fn unescaped(content: &[u8]) -> Vec<u8> {
+    let (mut plain, mut rest) = (Vec::with_capacity(content.len()), content.iter());
+    while let Some(byte) = rest.next() {
+        match byte {
+            1 => plain.push(u8::from(rest.next() == Some(&2))),
+            byte => plain.push(*byte),
+        }
+    }
+    plain
+}
 
 /// Terms from `from` up to, not including, `to`.
 pub(crate) struct TermScan<'a> {

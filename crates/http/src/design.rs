@@ -27,8 +27,11 @@ pub(crate) fn unknown_function(context: &Context) -> Result<Response<Body>> {
         "_update" => Err(HttpError::not_found(
             "Invalid path: an update function is asked by `_update/NAME`, or `_update/NAME/ID`.",
         )),
-        "_search" | "_nouveau" => {
-            Err(HttpError::not_implemented("Search indexes of design documents are not offered."))
+        "_search" | "_search_info" => Err(HttpError::not_implemented(
+            "Clouseau's search is not offered: put the index into `nouveau`, and ask `_nouveau/NAME`.",
+        )),
+        "_nouveau" | "_nouveau_info" => {
+            Err(HttpError::not_found("Invalid path: a text index is asked by `_nouveau/NAME`."))
         }
         "_partition" => Err(HttpError::not_implemented("Partitioned databases are not offered.")),
         _ => Err(HttpError::not_found("missing")),

@@ -82,6 +82,7 @@ mod settings;
 mod standing;
 mod state;
 mod stream;
+mod text_search;
 mod transaction;
 mod unread;
 mod upload;

@@ -124,10 +124,11 @@ fn query_parameter(name: &str) -> Value {
     let schema = match name {
         "descending" | "include_docs" | "inclusive_end" | "conflicts" | "deleted_conflicts"
         | "attachments" | "reduce" | "group" | "update_seq" | "revs" | "revs_info" | "local_seq"
-        | "latest" | "meta" | "new_edits" | "categories" | "partitioned" | "basic" => {
+        | "latest" | "meta" | "new_edits" | "categories" | "partitioned" | "basic" | "snippets"
+        | "exact_total" | "all_words" => {
             json!({"type": "boolean"})
         }
-        "limit" | "skip" | "group_level" | "timeout" | "level" | "count" | "since_uid" => {
+        "limit" | "skip" | "group_level" | "timeout" | "level" | "count" | "since_uid" | "top_n" => {
             json!({"type": "integer", "minimum": 0})
         }
         "feed" => json!({"type": "string", "enum": ["normal", "longpoll", "continuous", "eventsource"]}),

@@ -72,7 +72,7 @@ pub(crate) enum Given<'a> {
 
 impl Given<'_> {
     /// A value that is JSON in the address too (`key="a"`).
-    fn json(self) -> Result<Value> {
+    pub(crate) fn json(self) -> Result<Value> {
         match self {
             Self::Text(text) => serde_json::from_str(text).map_err(|_| HttpError::invalid_json()),
             Self::Json(value) => Ok(value.clone()),
@@ -87,7 +87,7 @@ impl Given<'_> {
         }
     }
 
-    fn boolean(self) -> Result<bool> {
+    pub(crate) fn boolean(self) -> Result<bool> {
         match self.text().as_ref() {
             "true" => Ok(true),
             "false" => Ok(false),
@@ -126,7 +126,7 @@ pub(crate) fn row_query_of_several(query: &Query, one: &Map<String, Value>) -> R
     read_row_query(query.iter().chain(members(one)))
 }
 
-fn members(members: &Map<String, Value>) -> impl Iterator<Item = (&str, Given<'_>)> {
+pub(crate) fn members(members: &Map<String, Value>) -> impl Iterator<Item = (&str, Given<'_>)> {
     members.iter().map(|(name, value)| (name.as_str(), Given::Json(value)))
 }
 

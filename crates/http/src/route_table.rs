@@ -11,7 +11,7 @@ use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
     database_updates, databases, design, document, find, folder, handler, indexes, openapi, provider_sign_in,
-    replication, server_pages, session, settings, transaction, unread, web_pages, write,
+    replication, server_pages, session, settings, text_search, transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -89,6 +89,22 @@ const ROWS: &[&str] = &[
     "level",
     "expand",
     "collapse",
+];
+/// What is asked of an index of words.
+const WORDS: &[&str] = &[
+    "q",
+    "query",
+    "limit",
+    "sort",
+    "bookmark",
+    "include_docs",
+    "snippets",
+    "exact_total",
+    "all_words",
+    "update",
+    "counts",
+    "ranges",
+    "top_n",
 ];
 const READ: &[&str] = &[
     "rev",
@@ -584,6 +600,25 @@ static ROUTES: &[Route] = &[
         methods: &[ask(Operation::Search, READER, QUERY, NONE, |c, b| Box::pin(find::find(c, b)))],
     },
     Route {
+        path: "/{db}/_fulltext",
+        methods: &[
+            get(Operation::Search, READER, WORDS, |c, _| Box::pin(text_search::of_documents(c, None))),
+            ask(Operation::Search, READER, QUERY, WORDS, |c, b| {
+                Box::pin(text_search::of_documents(c, Some(b)))
+            }),
+        ],
+    },
+    Route {
+        path: "/{db}/_fulltext_info",
+        methods: &[get(Operation::Other, READER, NONE, |c, _| Box::pin(text_search::documents_info(c)))],
+    },
+    Route {
+        path: "/{db}/_nouveau_cleanup",
+        methods: &[act("POST", Operation::Other, MANAGER, NOTHING, NONE, |c, _| {
+            Box::pin(settings::view_cleanup(c))
+        })],
+    },
+    Route {
         path: "/{db}/_explain",
         methods: &[ask(Operation::Other, READER, QUERY, NONE, |c, b| Box::pin(find::explain(c, b)))],
     },
@@ -687,6 +722,17 @@ static ROUTES: &[Route] = &[
     Route {
         path: "/{db}/_design/{ddoc}/_info",
         methods: &[get(Operation::Other, READER, NONE, |c, _| Box::pin(design::info(c)))],
+    },
+    Route {
+        path: "/{db}/_design/{ddoc}/_nouveau/{textindex}",
+        methods: &[
+            get(Operation::Search, READER, WORDS, |c, _| Box::pin(text_search::of_design(c, None))),
+            ask(Operation::Search, READER, QUERY, WORDS, |c, b| Box::pin(text_search::of_design(c, Some(b)))),
+        ],
+    },
+    Route {
+        path: "/{db}/_design/{ddoc}/_nouveau_info/{textindex}",
+        methods: &[get(Operation::Other, READER, NONE, |c, _| Box::pin(text_search::design_info(c)))],
     },
     Route {
         path: "/{db}/_design/{ddoc}/_update/{handler}",

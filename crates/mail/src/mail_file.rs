@@ -1,16 +1,16 @@
 //! Mail databases: each is made for its owner, here and nowhere else.
 
 use scrinium_catalog::Databases;
-use scrinium_database::{DatabaseError, InitialAccess};
+use scrinium_database::{DatabaseError, InitialAccess, Properties};
 use scrinium_directory::Person;
 use scrinium_views::OpenDatabase;
 
-/// A person's mail database; made, for the person alone, if it is missing.
+/// A person's mail database; made, for the person alone, if it is missing. Its words can be searched for.
 ///
 /// # Errors
 /// What the database reports.
 pub fn open_mail_file(databases: &Databases, person: &Person) -> Result<OpenDatabase, DatabaseError> {
-    match databases.get(&person.mail_file) {
+    let database = match databases.get(&person.mail_file) {
         Err(DatabaseError::NotFound { .. }) => {
             let access = mail_file_access(Some(&person.short_name));
             match databases.create(&person.mail_file, &access) {
@@ -20,7 +20,12 @@ pub fn open_mail_file(databases: &Databases, person: &Person) -> Result<OpenData
             }
         }
         found => found,
+    }?;
+    let properties = database.properties();
+    if !properties.full_text {
+        database.change_properties(Properties { full_text: true, ..properties })?;
     }
+    Ok(database)
 }
 
 /// Who may do what in a mail database: its owner everything, others nothing.

@@ -20,6 +20,9 @@ use crate::sort::Direction;
 /// # Errors
 /// As [`plan`](crate::plan()), but for [`MangoError::NoSortIndex`]: then `index` is `null`.
 pub fn explain(database: &str, query: &Query, indexes: &[Arc<IndexDefinition>]) -> Result<Value, MangoError> {
+    if let Some(text) = &query.text {
+        return Ok(explain_text(database, query, text));
+    }
     let choice = choose(query, indexes)?;
     let mut answer = Map::new();
     let mut tell = |name: &str, value: Value| answer.insert(name.to_owned(), value);
@@ -43,6 +46,24 @@ pub fn explain(database: &str, query: &Query, indexes: &[Arc<IndexDefinition>]) 
         tell("covering", json!(covering));
     }
     Ok(Value::Object(answer))
+}
+
+/// Words are looked for in the text index of the database, whatever else there is.
+fn explain_text(database: &str, query: &Query, text: &str) -> Value {
+    json!({
+        "dbname": database,
+        "index": {
+            "ddoc": null, "name": "_fulltext", "type": "text", "partitioned": false, "def": { "fields": "all_fields" },
+        },
+        "partitioned": false,
+        "selector": query.selector.to_json(),
+        "opts": query.options_to_json(),
+        "limit": query.limit,
+        "skip": query.skip,
+        "fields": query.fields.to_json(),
+        "query": text,
+        "covering": false,
+    })
 }
 
 fn candidate_to_json(candidate: &Candidate) -> Value {

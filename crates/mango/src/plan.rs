@@ -78,6 +78,18 @@ pub fn plan(query: &Query, indexes: &[Arc<IndexDefinition>]) -> Result<Plan, Man
 }
 
 impl Plan {
+    /// Each document that somebody else finds is checked, and given in the order in which it was found.
+    #[must_use]
+    pub fn of_documents(query: &Query) -> Self {
+        Self {
+            reading: Reading::Documents { ranges: Vec::new() },
+            direction: query.direction(),
+            residual: query.selector.clone(),
+            covering: false,
+            warnings: Vec::new(),
+        }
+    }
+
     /// The index that is read; none if all documents are.
     #[must_use]
     pub fn index(&self) -> Option<&Arc<IndexDefinition>> {

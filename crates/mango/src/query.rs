@@ -1,5 +1,7 @@
 //! The body of `_find` and `_explain`.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use crate::bookmark::Bookmark;
@@ -10,6 +12,10 @@ use crate::request::Request;
 use crate::selector::Selector;
 use crate::sort::{Direction, SortField, parse_sort, to_members};
 
+/// The operator that looks for words.
+const TEXT: &str = "$text";
+const AND: &str = "$and";
+
 /// Results without `limit`.
 const DEFAULT_LIMIT: u64 = 25;
 
@@ -18,6 +24,8 @@ const DEFAULT_LIMIT: u64 = 25;
 pub struct Query {
     /// Which documents.
     pub selector: Selector,
+    /// Words that are looked for, from `$text` at the top of the selector, which is none of its conditions then.
+    pub text: Option<String>,
     /// At most this many; 25 if nothing is said.
     pub limit: u64,
     /// Without the first this many.
@@ -54,6 +62,45 @@ struct Sent {
     stable: bool,
 }
 
+/// Takes `$text` out of a selector: from its top, and from a `$and` there.
+fn take_text(selector: &Value) -> Result<(Option<String>, Cow<'_, Value>), MangoError> {
+    let has_text = |value: &Value| value.as_object().is_some_and(|members| members.contains_key(TEXT));
+    let in_and =
+        |value: &Value| value.get(AND).and_then(Value::as_array).is_some_and(|all| all.iter().any(has_text));
+    if !has_text(selector) && !in_and(selector) {
+        return Ok((None, Cow::Borrowed(selector)));
+    }
+    let mut conditions = selector.clone();
+    let mut words = Vec::new();
+    let mut take = |value: &mut Value| {
+        words.extend(value.as_object_mut().and_then(|members| members.shift_remove(TEXT)));
+    };
+    take(&mut conditions);
+    let all = conditions.get_mut(AND).and_then(Value::as_array_mut);
+    if let Some(all) = all {
+        all.iter_mut().for_each(take);
+        // What said nothing else says nothing now.
+        all.retain(|value| value.as_object().is_none_or(|members| !members.is_empty()));
+        if all.is_empty()
+            && let Some(members) = conditions.as_object_mut()
+        {
+            members.shift_remove(AND);
+        }
+    }
+    let mut texts = Vec::with_capacity(words.len());
+    for value in &words {
+        match value {
+            Value::String(text) => texts.push(text.as_str()),
+            other => return Err(MangoError::BadArgument { operator: TEXT, argument: shown(other) }),
+        }
+    }
+    let text = match texts.as_slice() {
+        [text] => (*text).to_owned(),
+        texts => texts.iter().map(|text| format!("+({text})")).collect::<Vec<_>>().join(" "),
+    };
+    Ok((Some(text), Cow::Owned(conditions)))
+}
+
 /// How `use_index` names an index.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UseIndex {
@@ -73,7 +120,8 @@ impl Query {
     /// here has any.
     pub fn parse(body: &Value) -> Result<Self, MangoError> {
         let mut request = Request::new(body)?;
-        let selector = Selector::parse(request.required("selector")?)?;
+        let (text, conditions) = take_text(request.required("selector")?)?;
+        let selector = Selector::parse(&conditions)?;
         let use_index = request.take("use_index").map(UseIndex::parse).transpose()?.flatten();
         let bookmark = parse_bookmark(request.take("bookmark"))?;
         let limit = request.non_negative("limit", DEFAULT_LIMIT)?;
@@ -91,6 +139,7 @@ impl Query {
         request.finish()?;
         Ok(Self {
             selector,
+            text,
             limit,
             skip,
             sort,
@@ -195,5 +244,23 @@ fn check_partition(partition: Option<&Value>) -> Result<(), MangoError> {
         None => Ok(()),
         Some(Value::String(text)) if text.is_empty() => Ok(()),
         Some(_) => Err(MangoError::NotPartitioned("The database has no partitions to ask for.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::take_text;
+
+    #[test]
+    fn words_are_no_condition_of_the_selector() {
+        let taken = |selector| take_text(&selector).map(|(text, left)| (text, left.into_owned()));
+        assert_eq!(taken(json!({"a": 1})), Ok((None, json!({"a": 1}))));
+        assert_eq!(taken(json!({"$text": "x", "a": 1})), Ok((Some("x".to_owned()), json!({"a": 1}))));
+        let both = json!({"$and": [{"$text": "x"}, {"$text": "y", "b": 2}]});
+        assert_eq!(taken(both), Ok((Some("+(x) +(y)".to_owned()), json!({"$and": [{"b": 2}]}))));
+        assert_eq!(taken(json!({"$and": [{"$text": "x"}]})), Ok((Some("x".to_owned()), json!({}))));
+        assert!(taken(json!({"$text": 7})).is_err());
     }
 }

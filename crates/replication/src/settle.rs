@@ -126,7 +126,8 @@ impl SettleRule {
                     }
                 }
             }
-            if !elements.is_empty() && !(elements.len() == 1 && merged.get(name) == elements.first()) {
+            let is_as_it_was = elements.len() <= 1 && merged.get(name) == elements.first();
+            if !is_as_it_was {
                 merged.insert(name.clone(), Value::Array(elements));
             }
         }
@@ -179,20 +180,20 @@ pub fn settle(session: &DatabaseSession, id: &str, rule: &SettleRule) -> Databas
     let environment = Environment::default();
     let kept = rule.kept(&leaves, &environment);
     let mut edits: Vec<Edit> =
-        rule.merged(&leaves, kept).into_iter().map(|merged| edit(Value::Object(merged))).collect();
+        rule.merged(&leaves, kept).into_iter().map(|merged| edit(&Value::Object(merged))).collect();
     for (_, leaf) in leaves.iter().enumerate().filter(|(place, _)| *place != kept) {
-        edits.push(edit(json!({"_id": id, "_rev": leaf.get("_rev"), "_deleted": true})));
+        edits.push(edit(&json!({"_id": id, "_rev": leaf.get("_rev"), "_deleted": true})));
     }
     for outcome in session.update(edits, EditMode::Interactive)?.wait()? {
         match outcome {
-            Ok(_) | Err(DatabaseError::Conflict { .. }) => {}
+            Ok(_) | Err(DatabaseError::Conflict) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(true)
 }
 
-fn edit(document: Value) -> Edit {
+fn edit(document: &Value) -> Edit {
     Edit { json: document.to_string().into(), ..Edit::default() }
 }
 

@@ -389,7 +389,7 @@ impl ServerParts for Ground {
     fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String> {
         let database = self.database(database)?;
         let properties = database.properties().changed(wish).map_err(|error| error.to_string())?;
-        database.set_properties(properties).map_err(|error| error.to_string())?;
+        database.change_properties(properties).map_err(|error| error.to_string())?;
         Ok(properties)
     }
 

@@ -5,6 +5,7 @@
 
 mod administration;
 mod allocators;
+mod attachment_words;
 mod attachments;
 mod backup;
 pub mod cli;

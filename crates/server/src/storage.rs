@@ -19,6 +19,7 @@ use scrinium_store::{
 use scrinium_views::{ScriptLimits, ScriptOptions};
 use scrinium_worker::WorkerPool;
 
+use crate::attachment_words::AttachmentWords;
 use crate::backup::archive_dir;
 use crate::cli::Failure;
 use crate::config::{RunningConfiguration, Settings};
@@ -89,6 +90,7 @@ impl Storage {
         set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         databases.set_script_options(script_options(settings));
+        databases.set_attachment_text(Arc::new(AttachmentWords::default()));
         databases.remove_left_builds();
         let compactor = Compactor::of(&databases);
         compactor.set_options(compact_options(settings));

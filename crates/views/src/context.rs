@@ -1,7 +1,7 @@
 //! What the views of all databases of a server use.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use scrinium_database::{
@@ -18,6 +18,7 @@ use crate::design;
 use crate::error::OrDatabaseError as _;
 use crate::follow::UpdateQueue;
 use crate::formula_validation::FormulaValidator;
+use crate::text::AttachmentText;
 use crate::waiting::Updates;
 
 /// What the views of all databases of a server use.
@@ -29,6 +30,7 @@ pub struct ViewsContext {
     pub announced: Arc<UpdateQueue>,
     pub(crate) view_counts: Arc<ViewCounts>,
     pub(crate) updates: Updates,
+    attachment_text: OnceLock<Arc<dyn AttachmentText>>,
 }
 
 impl ViewsContext {
@@ -41,6 +43,7 @@ impl ViewsContext {
             announced: Arc::default(),
             view_counts: Arc::default(),
             updates: Updates::default(),
+            attachment_text: OnceLock::new(),
         }
     }
 
@@ -58,6 +61,17 @@ impl ViewsContext {
     /// Sets how many processes run JavaScript, and what each of them may use; for those that are started from now on.
     pub fn set_script_options(&self, options: PoolOptions) {
         self.scripts.set_options(options);
+    }
+
+    /// Sets what takes the words out of attachments, once; without it they have none.
+    pub fn set_attachment_text(&self, text: Arc<dyn AttachmentText>) {
+        if self.attachment_text.set(text).is_err() {
+            tracing::error!("what reads attachments was set twice");
+        }
+    }
+
+    pub(crate) fn attachment_text(&self) -> Option<&dyn AttachmentText> {
+        self.attachment_text.get().map(AsRef::as_ref)
     }
 
     /// A gauge that reads 0 once the databases are closed.

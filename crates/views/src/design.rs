@@ -26,7 +26,7 @@ use crate::error::{OrDatabaseError as _, script_error};
 use crate::hierarchy::{self, Hierarchy};
 use crate::resort::Resort;
 use crate::scripts::functions_of;
-use crate::{options, policy};
+use crate::{options, policy, text};
 
 /// Changes when entries are made in another way, so that indexes are rebuilt.
 const ENTRY_VERSION: u8 = 4;
@@ -105,6 +105,7 @@ fn language(design: &Value) -> Option<&str> {
 pub(crate) fn check(pool: &Pool, owner: Owner, design: &Value) -> Result<()> {
     let definitions = parse(design)?;
     policy::check(design, &definitions)?;
+    text::check(pool, owner, design)?;
     compile_scripts(pool, owner, design, &definitions)
 }
 
@@ -114,6 +115,7 @@ pub(crate) fn check(pool: &Pool, owner: Owner, design: &Value) -> Result<()> {
 /// # Errors
 /// As [`check`].
 pub(crate) fn check_replicated(pool: &Pool, owner: Owner, design: &Value) -> Result<()> {
+    text::compile_stored(pool, owner, design)?;
     compile_scripts(pool, owner, design, &parse_stored(design)?)
 }
 
@@ -151,7 +153,7 @@ fn compile_scripts(pool: &Pool, owner: Owner, design: &Value, definitions: &[Def
 }
 
 /// A function that cannot be compiled, with its place in the design document.
-fn refused(place: &str, error: &ScriptError) -> DatabaseError {
+pub(crate) fn refused(place: &str, error: &ScriptError) -> DatabaseError {
     match script_error(error) {
         DatabaseError::Invalid { input, reason } => {
             DatabaseError::Invalid { input, reason: format!("{place}: {reason}") }
@@ -345,7 +347,7 @@ fn wrong_total(place: &str) -> DatabaseError {
 }
 
 /// An index belongs to it.
-pub(super) fn identity_of(view: &Value) -> [u8; 16] {
+pub(crate) fn identity_of(view: &Value) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[ENTRY_VERSION]);
     let mut view = view.clone();

@@ -228,7 +228,7 @@ fn engines(database: &OpenDatabase, views: &[&View]) -> Vec<Scripts> {
 
 /// What functions give for documents. That they cannot be run now says nothing of the documents: anyone who wanted them tries
 /// again, and a build, which has much to lose, does so itself for a while.
-fn map_patiently(
+pub(crate) fn map_patiently(
     engine: &mut MapEngine,
     texts: &[&str],
 ) -> std::result::Result<Vec<Vec<Mapped>>, ScriptError> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use scrinium_database::{Result, RowQuery};
+use scrinium_database::{Properties, Result, RowQuery};
 use scrinium_document::json::stored_value;
 
 use crate::counts::Waiting;
@@ -58,6 +58,12 @@ impl Notices {
         }
     }
 
+    /// What follows by itself may be other than it was, although no design document has changed.
+    fn look_again(&self) {
+        self.unfollowed.store(0, Ordering::Release);
+        self.announce();
+    }
+
     pub(crate) fn announce(&self) {
         let Some(name) = self.name.get() else { return };
         if self.announced.swap(true, Ordering::AcqRel) {
@@ -73,6 +79,16 @@ impl Notices {
 }
 
 impl OpenDatabase {
+    /// Sets what is set for the database as a whole, and has its full text followed from now on, or no more.
+    ///
+    /// # Errors
+    /// As [`Database::set_properties`](scrinium_database::Database::set_properties).
+    pub fn change_properties(&self, properties: Properties) -> Result<()> {
+        self.set_properties(properties)?;
+        self.views.notices.look_again();
+        Ok(())
+    }
+
     /// A reader wants the views of this design document brought up to date soon.
     pub(crate) fn want_views(&self, design: &str) {
         self.views.wanted.lock().insert(design.to_owned());
@@ -91,6 +107,7 @@ impl OpenDatabase {
     /// What the store reports, and [`scrinium_database::DatabaseError::Unavailable`] if a build was told to stop.
     pub fn update_followed_views(&self) -> Result<Option<Duration>> {
         self.check_there()?;
+        self.update_followed_text()?;
         let mut again: Option<Duration> = None;
         for design in self.followed_designs()?.iter() {
             let Some(group) = self.sound_group(design)? else { continue };
@@ -147,7 +164,7 @@ impl OpenDatabase {
         }
         let designs: Arc<[String]> = designs.into();
         *self.views.followed.lock() = Some((generation, Arc::clone(&designs)));
-        if designs.is_empty() {
+        if designs.is_empty() && !self.follows_text() {
             self.views.notices.unfollowed.store(generation + 1, Ordering::Release);
         }
         Ok(designs)

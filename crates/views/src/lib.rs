@@ -42,6 +42,7 @@ mod streams;
 pub mod tally;
 #[cfg(test)]
 mod testing;
+mod text;
 mod unique;
 mod update;
 mod usage;
@@ -57,8 +58,13 @@ pub use follow::UpdateQueue;
 pub use open::{OpenDatabase, Views};
 pub use query::{ExecutionStatistics, Find};
 pub use registry::drop_all;
+pub use scrinium_fulltext as fulltext;
 pub use scrinium_javascript::{Limits as ScriptLimits, PoolOptions as ScriptOptions};
 pub use session::{DatabaseContents, DatabaseDescription, DatabaseSession, FolderDescription};
+pub use text::{
+    AttachmentHead, AttachmentText, FacetRange, Facets, TextAnswer, TextHit, TextSearch, TextTarget,
+    TextUnavailable,
+};
 pub use update::remove_left_builds;
 pub use usage::{FindDatabase, discard_unused};
 pub use waiting::{Reading, ViewUpdate};

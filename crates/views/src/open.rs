@@ -15,6 +15,7 @@ use crate::follow::{Notices, UpdateQueue};
 use crate::group::{Group, KnownIndexes};
 use crate::lists::ListStorage;
 use crate::registry::ViewIndex;
+use crate::text::TextIndex;
 
 /// A database that is open, with its views. Clones share it.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub struct Views {
     /// The Mango indexes of all design documents, and of which generation they are.
     pub(crate) mango: Mutex<Option<(u64, KnownIndexes)>>,
     pub(crate) indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
+    /// Indexes of words.
+    pub(crate) texts: Mutex<HashMap<[u8; 16], Arc<TextIndex>>>,
     /// Where indexes have the documents' lists.
     pub(crate) homes: ListStorage,
     /// By the folder's number, with the columns that it had.
@@ -126,6 +129,7 @@ impl Views {
             groups: Mutex::default(),
             mango: Mutex::default(),
             indexes: Mutex::default(),
+            texts: Mutex::default(),
             homes: ListStorage::default(),
             folders: Mutex::default(),
             wanted: Mutex::default(),

@@ -16,7 +16,10 @@ use std::time::Instant;
 
 use scrinium_database::{Access, DatabaseError, Result};
 use scrinium_document::json::JsonText;
-use scrinium_mango::{Bookmark, IndexDefinition, MangoError, Plan, Query, Reading, explain, plan};
+use scrinium_fulltext::Sort;
+use scrinium_mango::{
+    Bookmark, Direction, IndexDefinition, MangoError, Plan, Query, Reading, SortField, explain, plan,
+};
 use serde_json::{Value, json};
 
 use crate::collection::Collection;
@@ -25,6 +28,7 @@ use crate::group::{MangoIndexes, View};
 use crate::open::OpenDatabase;
 use crate::waiting::{Patience, Reading as ViewReading};
 use examine::Examiner;
+pub(crate) use walk::Candidate;
 use walk::{DocumentWalk, IndexWalk, Walk};
 
 /// So often a query is planned again when design documents change meanwhile.
@@ -118,6 +122,9 @@ impl OpenDatabase {
         begun: Instant,
         patience: Patience,
     ) -> Result<ViewReading<Find>> {
+        if let Some(text) = &query.text {
+            return self.find_text((query, access), text, begun, patience);
+        }
         let plan = plan(query, indexes).or_database_error()?;
         let Some(definition) = plan.index() else {
             return self.find_in_documents((query, access), plan, begun).map(ViewReading::Ready);
@@ -158,6 +165,48 @@ impl OpenDatabase {
             at_end: query.limit == 0,
             piece_bytes: usize::MAX,
         })
+    }
+
+    /// Documents that words find; the rest of the selector is checked of each.
+    fn find_text(
+        &self,
+        (query, access): Asked<'_>,
+        text: &str,
+        begun: Instant,
+        patience: Patience,
+    ) -> Result<ViewReading<Find>> {
+        let place = match &query.bookmark {
+            None => None,
+            Some(bookmark) => match bookmark.key.as_slice() {
+                [Value::Null] => Some((None, bookmark.id.clone())),
+                [Value::String(page)] => Some((Some(page.clone()), bookmark.id.clone())),
+                _ => return Err(foreign(bookmark)),
+            },
+        };
+        let by_field = |field: &SortField| Sort::Field {
+            name: field.path.text().to_owned(),
+            is_descending: field.direction == Direction::Descending,
+        };
+        let sort = if query.sort.is_empty() {
+            vec![Sort::Relevance]
+        } else {
+            query.sort.iter().map(by_field).collect()
+        };
+        let (walk, snapshot) =
+            match self.begin_text_walk(text, sort, place, access, (query.update, patience))? {
+                ViewReading::Ready(ready) => ready,
+                ViewReading::Behind(update) => return Ok(ViewReading::Behind(update)),
+            };
+        let plan = Plan::of_documents(query);
+        let selector = plan.residual.clone();
+        let examiner = Examiner::new(self, (query, access), plan, selector, snapshot);
+        Ok(ViewReading::Ready(Find {
+            walk: Walk::Text(Box::new(walk)),
+            examiner,
+            begun,
+            at_end: query.limit == 0,
+            piece_bytes: usize::MAX,
+        }))
     }
 
     fn find_in_index(

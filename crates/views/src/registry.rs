@@ -31,7 +31,7 @@ use crate::lists::{self, Lists, list_key};
 use crate::open::OpenDatabase;
 use crate::usage::{self, Usage};
 
-pub(super) const NO_INDEX: u32 = u32::MAX;
+pub(crate) const NO_INDEX: u32 = u32::MAX;
 
 /// The index of a view.
 pub(crate) struct ViewIndex {
@@ -131,7 +131,7 @@ impl ViewIndex {
     }
 }
 
-pub(super) fn index_id(database: u32, index: u32) -> u64 {
+pub(crate) fn index_id(database: u32, index: u32) -> u64 {
     u64::from(database) << 32 | u64::from(index)
 }
 

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use crate::filter::UpdateFunction;
 use crate::open::OpenDatabase;
 use crate::query::Find;
+use crate::text::{TextAnswer, TextSearch, TextTarget};
 use crate::waiting::Reading;
 
 pub use description::{DatabaseContents, DatabaseDescription, FolderDescription};
@@ -235,7 +236,7 @@ impl DatabaseSession {
     pub fn change_properties(&self, wish: &Map<String, Value>) -> Result<Properties> {
         let database = self.require_administrator()?;
         let properties = database.properties().changed(wish)?;
-        database.set_properties(properties)?;
+        database.change_properties(properties)?;
         Ok(properties)
     }
 
@@ -523,6 +524,40 @@ impl DatabaseSession {
     /// As there.
     pub fn begin_find(&self, query: &Query, reached: Option<u64>) -> Result<Reading<Find>> {
         self.database.begin_find(query, &self.access, reached)
+    }
+
+    /// As [`OpenDatabase::begin_text`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_text(
+        &self,
+        target: &TextTarget,
+        search: &TextSearch,
+        reached: Option<u64>,
+    ) -> Result<Reading<TextAnswer>> {
+        self.database.begin_text(target, search, &self.access, reached)
+    }
+
+    /// As [`OpenDatabase::begin_text_ids`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_text_ids(
+        &self,
+        query: &scrinium_fulltext::Query,
+        ids_max: usize,
+        reached: Option<u64>,
+    ) -> Result<Reading<Vec<String>>> {
+        self.database.begin_text_ids(query, ids_max, &self.access, reached)
+    }
+
+    /// As [`OpenDatabase::text_info`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn text_info(&self, target: &TextTarget) -> Result<Value> {
+        self.database.text_info(target, &self.access)
     }
 
     /// As [`OpenDatabase::explain`].

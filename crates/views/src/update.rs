@@ -26,7 +26,7 @@ use crate::evaluate::{Evaluated, Evaluator};
 use crate::group::{Group, View};
 use crate::open::OpenDatabase;
 use crate::registry::{assign_home, clear_leftovers, note_leftovers, remove_former_lists, remove_lists};
-use crate::waiting::{Patience, ViewUpdate};
+use crate::waiting::{Patience, ViewUpdate, Work};
 use following::Following;
 use together::Changed;
 
@@ -109,7 +109,7 @@ impl OpenDatabase {
         if is_short && self.try_update_together(behind.clone(), wanted)? {
             return Ok(None);
         }
-        self.update_elsewhere(behind.into_iter().cloned().collect(), wanted).map(Some)
+        self.update_elsewhere(Work::Views(behind.into_iter().cloned().collect()), wanted).map(Some)
     }
 
     /// Whether a view has so little to follow that a thread that serves requests may do it.
@@ -360,7 +360,7 @@ impl OpenDatabase {
     }
 
     /// The record of a changed document; `None` for one that no view has.
-    fn record_at(
+    pub(crate) fn record_at(
         &self,
         snapshot: &Snapshot,
         change: &ChangeRecord,

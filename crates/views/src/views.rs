@@ -222,7 +222,7 @@ impl OpenDatabase {
             self.update_chosen(&group, Waiting::Nobody, |view| is_wanted(&view))?;
             self.settle(&design, &group)?;
         }
-        Ok(found + self.update_all_folders(name, rebuild)?)
+        Ok(found + self.update_all_folders(name, rebuild)? + self.update_all_texts(name, rebuild)?)
     }
 
     /// Design documents whose views a reader wanted brought up to date soon (`update=lazy`); forgotten
@@ -250,7 +250,7 @@ impl OpenDatabase {
         }
         used.extend(self.folder_identities()?);
         self.forget_views(|design, view| there.contains(&(design.to_owned(), view.to_owned())))?;
-        registry::drop_unused(self, &used)
+        Ok(registry::drop_unused(self, &used)? + self.clean_up_texts()?)
     }
 
     pub(crate) fn design_names(&self) -> Result<Vec<String>> {

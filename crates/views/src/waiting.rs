@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use crate::context::ViewsContext;
 use crate::group::View;
 use crate::open::OpenDatabase;
+use crate::text::TextIndex;
 
 /// Threads that update views of one database at once.
 const THREADS_OF_DATABASE: usize = 2;
@@ -98,11 +99,28 @@ struct Subject {
     indexes: Vec<u64>,
 }
 
+/// What is to be brought up to date.
+pub(crate) enum Work {
+    /// Views, together.
+    Views(Vec<View>),
+    /// An index of words.
+    Text(Arc<TextIndex>),
+}
+
+impl Work {
+    fn indexes(&self) -> Vec<u64> {
+        match self {
+            Self::Views(views) => views.iter().map(|view| view.index.id).collect(),
+            Self::Text(text) => vec![text.id],
+        }
+    }
+}
+
 /// Work that is to be done, or is being done.
 struct Job {
     subject: Subject,
     database: OpenDatabase,
-    views: Vec<View>,
+    work: Work,
     done: watch::Sender<Option<Result<()>>>,
 }
 
@@ -128,13 +146,13 @@ pub(crate) struct Updates {
 }
 
 impl OpenDatabase {
-    /// Brings views up to date that are behind change `wanted`.
+    /// Brings indexes up to date that are behind change `wanted`.
     ///
     /// # Errors
     /// [`DatabaseError::Busy`] if too many wait already.
-    pub(super) fn update_elsewhere(&self, views: Vec<View>, wanted: u64) -> Result<ViewUpdate> {
+    pub(super) fn update_elsewhere(&self, work: Work, wanted: u64) -> Result<ViewUpdate> {
         let place = self.wait_for_views()?;
-        let mut indexes: Vec<u64> = views.iter().map(|view| view.index.id).collect();
+        let mut indexes = work.indexes();
         indexes.sort_unstable();
         indexes.dedup();
         let subject = Subject { database: self.number(), indexes };
@@ -147,7 +165,7 @@ impl OpenDatabase {
                     return Err(busy("too many views are to be updated"));
                 }
                 let (done, receiver) = watch::channel(None);
-                state.queue.push_back(Job { subject, database: self.clone(), views, done });
+                state.queue.push_back(Job { subject, database: self.clone(), work, done });
                 begin_thread(&self.server, &mut state)?;
                 receiver
             }
@@ -229,12 +247,15 @@ fn begin_thread(server: &Arc<ViewsContext>, state: &mut UpdatesState) -> Result<
 fn work(server: &ViewsContext) {
     loop {
         let mut state = server.updates.state.lock();
-        let Some(Job { subject, database, views, done }) = state.take() else {
+        let Some(Job { subject, database, work, done }) = state.take() else {
             state.threads -= 1;
             return;
         };
         drop(state);
-        let update = || database.update_views_of(&views);
+        let update = || match &work {
+            Work::Views(views) => database.update_views_of(views),
+            Work::Text(text) => database.update_text(text),
+        };
         let result = catch_unwind(AssertUnwindSafe(update)).unwrap_or_else(|_| {
             Err(DatabaseError::Internal { reason: "updating a view panicked".to_owned() })
         });

@@ -6,8 +6,8 @@ use crate::common::{SERVER, Server, get, put};
 use scrinium_database::{ChangesQuery, Properties};
 use serde_json::json;
 
-const LOGGED: Properties = Properties { logged: true };
-const UNLOGGED: Properties = Properties { logged: false };
+const LOGGED: Properties = Properties { logged: true, full_text: false };
+const UNLOGGED: Properties = Properties { logged: false, full_text: false };
 
 /// Writers go on while the database is taken out of the log and put back. What the feed gives is durable, has no gaps
 /// and is there after a crash.

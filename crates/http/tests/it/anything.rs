@@ -60,6 +60,9 @@ async fn fill(server: &Server) {
     server.ask("PUT", "/db/_design/d", design("Form")).await;
     let index = json!({"index": {"fields": ["n"]}, "ddoc": "i", "name": "i"});
     server.ask("POST", "/db/_index", index).await;
+    server.ask("PUT", "/db/_properties", json!({"full_text": true})).await;
+    let texts = json!({"t": {"index": "function (doc) { index('text', 'default', doc.a, {store: true}); }"}});
+    server.ask("PUT", "/db/_design/w", json!({"nouveau": texts})).await;
 }
 
 fn design(column: &str) -> Value {
@@ -172,6 +175,8 @@ impl Anything {
         for segment in route.path.split('/').skip(1) {
             let usual = match segment.trim_matches(['{', '}', '.']) {
                 "db" => "db",
+                "ddoc" if route.path.contains("_nouveau") => "w",
+                "textindex" => "t",
                 "ddoc" | "index_ddoc" => "d",
                 "view" => "v",
                 "docid" | "localid" => "x",
@@ -394,6 +399,11 @@ fn usual_body(method: &str, path: &str) -> Value {
             json!({"selector": {"n": {"$gt": 0}, "$or": [{"a": 1}, {"b": {"$in": [2]}}]},
             "fields": ["_id", "n"], "sort": [{"n": "asc"}], "limit": 2, "skip": 0, "use_index": "i", "bookmark": "nil",
             "execution_stats": true, "conflicts": true, "r": 1, "update": true, "stable": false})
+        }
+        (_, "/{db}/_fulltext" | "/{db}/_design/{ddoc}/_nouveau/{textindex}") => {
+            json!({"q": "+a:b -(\"x y\"~2 OR z*) n:[1 TO 3}", "sort": ["-n<double>", "a"], "limit": 2, "counts": ["a"],
+            "ranges": {"n": [{"label": "few", "min": 0, "max": 3, "max_inclusive": false}]}, "top_n": 3, "snippets": true,
+            "include_docs": true, "bookmark": "nil", "update": true, "all_words": true, "exact_total": true})
         }
         (_, "/{db}/_index") => {
             json!({"index": {"fields": [{"a": "asc"}, "b"], "partial_filter_selector": {"a": 1}},

@@ -28,6 +28,7 @@ mod documents;
 mod filters;
 mod folders;
 mod framing;
+mod full_text;
 mod hidden;
 mod hostile;
 mod http2;

@@ -93,6 +93,9 @@ const LISTED: &[&str] = &[
     "/{db}/_purged_infos",
     "/{db}/_purged_infos_limit",
     "/{db}/_find",
+    "/{db}/_fulltext",
+    "/{db}/_fulltext_info",
+    "/{db}/_nouveau_cleanup",
     "/{db}/_explain",
     "/{db}/_index",
     "/{db}/_index/_bulk_delete",
@@ -109,6 +112,8 @@ const LISTED: &[&str] = &[
     "/{db}/_design/{ddoc}/_view/{view}",
     "/{db}/_design/{ddoc}/_view/{view}/queries",
     "/{db}/_design/{ddoc}/_info",
+    "/{db}/_design/{ddoc}/_nouveau/{textindex}",
+    "/{db}/_design/{ddoc}/_nouveau_info/{textindex}",
     "/{db}/_design/{ddoc}/_update/{handler}",
     "/{db}/_design/{ddoc}/_update/{handler}/{target...}",
     "/{db}/_design/{ddoc}/{function...}",
@@ -133,7 +138,7 @@ fn parts_of(part: &str) -> Vec<String> {
         "{ddoc}" => &["f", "j"],
         "{index_ddoc}" => &["m"],
         "{type}" => &["json"],
-        "{name}" | "{view}" => &["words"],
+        "{name}" | "{view}" | "{textindex}" => &["words"],
         "{folder}" => &["Inbox"],
         "{localid}" => &["x"],
         "{handler}" => &["echo", "store"],
@@ -185,7 +190,13 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
             &["hid-s", "half-w"]
         }
         "find" | "start" => &["rosebud", "1"],
-        "limit" | "skip" | "level" | "group_level" | "count" => &["1"],
+        // What is hidden is named by its beginning alone, so that no answer repeats it.
+        "q" | "query" => &["rose* OR open", "word:rose*", "hid*"],
+        "sort" => &["-word", "relevance"],
+        "bookmark" => &["x"],
+        "counts" => &["[\"word\"]"],
+        "ranges" => &["{\"word\":[{\"label\":\"all\"}]}"],
+        "limit" | "top_n" | "skip" | "level" | "group_level" | "count" => &["1"],
         "new_edits" | "inclusive_end" | "reduce" => &["false"],
         "update" => &["false", "lazy"],
         "stale" => &["ok"],
@@ -202,9 +213,8 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "partitioned" => &["true", "x"],
         "states" => &["running", "failed,completed"],
         "revs" | "revs_info" | "conflicts" | "deleted_conflicts" | "local_seq" | "latest" | "attachments"
-        | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" | "basic" => {
-            &["true"]
-        }
+        | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" | "basic"
+        | "snippets" | "exact_total" | "all_words" => &["true"],
         other => panic!("the matrix does not know what the parameter {other} may be"),
     }
 }
@@ -246,10 +256,19 @@ fn queries_of(parameters: &[&str], all: bool) -> Vec<String> {
                 "feed" => "&timeout=1&include_docs=true&style=all_docs",
                 "filter" => "&include_docs=true&style=all_docs&view=j%2Fwords",
                 "rev" => "&attachments=true&latest=true",
+                "q" => "&include_docs=true&snippets=true&exact_total=true",
                 _ => "",
             };
             queries.push(format!("?{}{also}", encoded(name, value)));
         }
+    }
+    if parameters.contains(&"q") {
+        // Nothing is answered that looks for nothing.
+        let words = |query: &String| {
+            format!("{query}{}q=rose%2A%20OR%20open", if query.is_empty() { "?" } else { "&" })
+        };
+        let asked: Vec<String> = queries.iter().filter(|query| !query.contains("q=")).map(words).collect();
+        queries.extend(asked);
     }
     queries
 }
@@ -315,7 +334,10 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
             json!({"source": "db", "target": "db-of-all", "selector": {"word": {"$gt": null}}}),
             json!({"source": "http://127.0.0.1:1/db", "target": "db-of-all", "cancel": true}),
         ],
-        (_, "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup") => {
+        (
+            _,
+            "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup" | "/{db}/_nouveau_cleanup",
+        ) => {
             vec![json!({})]
         }
         (_, "/{db}/_ensure_full_commit") => vec![json!({})],
@@ -363,6 +385,10 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
             json!({"selector": {"word": {"$gt": null}}, "conflicts": true, "execution_stats": true}),
             json!({"selector": {"_id": {"$gt": null}}, "fields": ["_id", "word", "_conflicts"]}),
             json!({"selector": {"mine": {"$exists": false}}}),
+            json!({"selector": {"$text": "rose* OR open"}, "execution_stats": true}),
+        ],
+        (_, "/{db}/_fulltext" | "/{db}/_design/{ddoc}/_nouveau/{textindex}") => vec![
+            json!({"q": "rose* OR open", "include_docs": true, "snippets": true, "exact_total": true, "counts": ["word"]}),
         ],
         (_, "/{db}/_index") => vec![json!({"index": {"fields": ["other"]}, "ddoc": "n", "name": "n"})],
         (_, "/{db}/_index/_bulk_delete") => vec![json!({"docids": ["_design/n"]})],
@@ -439,7 +465,11 @@ async fn filled(server: &Server, database: &str, level: &str) {
         "store": "function (doc, req) { return [JSON.parse(req.body), JSON.stringify([doc, req])]; }",
     });
     let views = json!({"words": {"map": script, "reduce": "_count"}});
-    let script = json!({"views": views, "filters": filters, "updates": updates});
+    let indexed = "function (doc) { index('text', 'default', doc.word, {store: true}); index('string', 'word', doc.word); }";
+    let texts = json!({"words": {"index": indexed}});
+    let script = json!({"views": views, "filters": filters, "updates": updates, "nouveau": texts});
+    let kept = json!({"full_text": true});
+    server.ask("PUT", &format!("/{database}/_properties"), kept).await.expect(200);
     server.ask("PUT", &format!("/{database}/_design/j"), script).await.expect(201);
     let index = json!({"index": {"fields": ["word"]}, "ddoc": "m", "name": "words"});
     server.ask("POST", &format!("/{database}/_index"), index).await.expect(200);
@@ -662,6 +692,8 @@ async fn who_may_read_it_finds_it_by_the_same_routes() {
         "/{db}/_bulk_get",
         "/{db}/_changes",
         "/{db}/_find",
+        "/{db}/_fulltext",
+        "/{db}/_design/{ddoc}/_nouveau/{textindex}",
         "/{db}/_folder/{folder}",
         "/{db}/_folder/{folder}/_members",
         "/{db}/_design/{ddoc}/_view/{view}",

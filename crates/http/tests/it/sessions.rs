@@ -139,7 +139,7 @@ async fn settings_are_kept() {
     server.ask("GET", "/db/_revs_limit", ()).await.expect_text(200, "7\n");
     server.ask("PUT", "/db/_revs_limit", (&[][..], "0")).await.expect(400);
     server.ask_as("ada", "PUT", "/db/_revs_limit", (&[][..], "9")).await.expect(401);
-    let logged = |server: &'static str| json!({"logged": server == "on"});
+    let logged = |server: &'static str| json!({"logged": server == "on", "full_text": false});
     assert_eq!(server.ask("GET", "/db/_properties", ()).await.expect(200).json(), logged("on"));
     assert_eq!(server.ask("PUT", "/db/_properties", logged("off")).await.expect(200).json(), logged("off"));
     server.ask("PUT", "/db/unlogged", json!({"a": 1})).await.expect(201);

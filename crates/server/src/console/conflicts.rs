@@ -40,6 +40,7 @@ pub(super) fn parse(rest: &str) -> Option<Command> {
     }))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "as a failure comes")]
 fn failed(error: DatabaseError) -> ConsoleError {
     ConsoleError::NotFound(error.to_string())
 }

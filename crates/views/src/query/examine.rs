@@ -100,6 +100,10 @@ impl Examiner {
                 let key = || Ok(vec![Value::from(id)]);
                 self.given(result, id, key)
             }
+            Candidate::Hit { id, record, page } => {
+                let result = self.examine_sound(id, record)?;
+                self.given(result, id, || Ok(vec![page.map_or(Value::Null, Value::from)]))
+            }
             Candidate::Entry { id, entry } => {
                 self.statistics.keys_examined += 1;
                 let result = if self.plan.covering {

@@ -13,11 +13,24 @@ use crate::collection::Collection;
 use crate::definition::Definition;
 use crate::entries::{StoredEntry, entry_key};
 use crate::open::OpenDatabase;
+use crate::text::TextWalk;
 
 /// What a range holds: an entry of an index, or the record of a winner.
-pub(super) enum Candidate<'a> {
-    Entry { id: &'a str, entry: &'a StoredEntry<'a> },
-    Record { id: &'a str, record: &'a [u8] },
+pub(crate) enum Candidate<'a> {
+    Entry {
+        id: &'a str,
+        entry: &'a StoredEntry<'a>,
+    },
+    Record {
+        id: &'a str,
+        record: &'a [u8],
+    },
+    /// The record of one that words found, on the page that begins there.
+    Hit {
+        id: &'a str,
+        record: &'a [u8],
+        page: Option<&'a str>,
+    },
 }
 
 /// Looks at a candidate; a break ends the walk behind it, and the next one continues from there.
@@ -27,6 +40,7 @@ pub(super) type Visit<'a> = &'a mut dyn FnMut(&Candidate<'_>) -> Result<ControlF
 pub(super) enum Walk {
     Index(Box<IndexWalk>),
     Documents(DocumentWalk),
+    Text(Box<TextWalk>),
 }
 
 impl Walk {
@@ -35,6 +49,7 @@ impl Walk {
         match self {
             Self::Index(walk) => walk.go_on(visit),
             Self::Documents(walk) => walk.go_on(visit),
+            Self::Text(walk) => walk.go_on(visit),
         }
     }
 }
