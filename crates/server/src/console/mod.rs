@@ -293,14 +293,11 @@ impl Console {
                 let task = parts.restore_database(order).map_err(ConsoleError::NotFound)?;
                 Ok(begun("Restore", task))
             }
-            Command::ShowReplication(None) => Ok(replication::show(parts.replications())),
-            Command::ShowReplication(Some(database)) => replication::history(&open()?, &database),
+            Command::ShowReplication(database) => replication::reply(parts, database.as_deref()),
             Command::ShowConflicts(database) => conflicts::show(&open()?, &database),
             Command::SettleConflicts(order) => conflicts::begin(&open()?, &order),
             // Carried out by the one who knows who asks.
-            Command::Replicate(_) => {
-                Err(ConsoleError::NotFound("replications are ordered on a server that runs".to_owned()))
-            }
+            Command::Replicate(_) => Err(replication::not_running()),
             Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),
             Command::Thaw => parts.thaw().map_err(ConsoleError::NotFound),
             Command::Help => Ok(help()),

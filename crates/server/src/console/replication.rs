@@ -4,8 +4,9 @@ use scrinium_catalog::Databases;
 use scrinium_database::{Access, DatabaseError, RowQuery};
 use serde_json::{Value, json};
 
+use super::databases::not_open;
 use super::table::{Align, grouped, table};
-use super::{Command, ConsoleError, Reply};
+use super::{Command, ConsoleError, Reply, ServerParts};
 
 /// Checkpoints that are looked at, at once and in all, and sessions of each that are shown.
 const ROWS_AT_ONCE: usize = 100;
@@ -58,8 +59,21 @@ pub(super) fn parse(rest: &str) -> Option<Command> {
     }
 }
 
+/// Nobody is there who could carry a replication out.
+pub(super) fn not_running() -> ConsoleError {
+    ConsoleError::NotFound("replications are ordered on a server that runs".to_owned())
+}
+
+/// Replications that run, or the history of a database.
+pub(super) fn reply(parts: &dyn ServerParts, database: Option<&str>) -> Result<Reply, ConsoleError> {
+    match database {
+        None => Ok(show(parts.replications())),
+        Some(database) => history(&parts.databases().ok_or_else(not_open)?, database),
+    }
+}
+
 /// Replications that run, those that fail first.
-pub(super) fn show(mut jobs: Vec<Value>) -> Reply {
+fn show(mut jobs: Vec<Value>) -> Reply {
     if jobs.is_empty() {
         return Reply { text: "No replication is running.\n".to_owned(), data: json!({"jobs": []}) };
     }
@@ -96,7 +110,7 @@ pub(super) fn show(mut jobs: Vec<Value>) -> Reply {
 }
 
 /// What checkpoints in a database tell of earlier replications, pair by pair.
-pub(super) fn history(databases: &Databases, name: &str) -> Result<Reply, ConsoleError> {
+fn history(databases: &Databases, name: &str) -> Result<Reply, ConsoleError> {
     let failed = |error: DatabaseError| ConsoleError::NotFound(error.to_string());
     let database = databases.get(name).map_err(failed)?;
     let query = RowQuery { include_documents: true, limit: Some(PAIRS_MAX), ..RowQuery::default() };
