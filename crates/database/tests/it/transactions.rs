@@ -74,8 +74,10 @@ fn write(opened: &[Arc<Database>], writer: u64, value: u64) {
                 _ => vec![counted(database, &own, value)],
             };
             if shares {
-                let next = value_of(database, "shared") + 1;
-                let mut shared = counted(database, "shared", next);
+                // Value and revision of one reading: another writer may come between two.
+                let none = || json!({"_id": "shared", "n": 0});
+                let mut shared = stored(database, "shared").unwrap_or_else(none);
+                shared["n"] = json!(shared["n"].as_u64().unwrap() + 1);
                 // Two writers' edits of one revision are never the same revision, which would be no conflict.
                 shared["by"] = json!(entry);
                 documents.push(shared);
