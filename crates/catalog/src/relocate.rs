@@ -7,7 +7,7 @@
 //! (see [`crate::volumes`]) has what is left there cleared away, whatever happens.
 //!
 //! Who has opened the database before keeps reading it as it was at that moment, and what they change goes to
-//! where it is ([`Database::stay`]); what is left behind is cleared away when the last of them has gone.
+//! where it is ([`Database::pin_location`]); what is left behind is cleared away when the last of them has gone.
 
 use std::cell::Cell;
 use std::sync::Arc;
