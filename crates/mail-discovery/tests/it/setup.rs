@@ -31,18 +31,21 @@ fn service(display_name: &str) -> MailService {
     }
 }
 
+/// Names of elements and their texts.
+type Elements = Vec<(String, String)>;
+
 /// The elements of a document with their texts, in their order; fails where it is no XML.
-fn elements(document: &str) -> Vec<(String, String)> {
+fn elements(document: &str) -> Elements {
     let mut reader = Reader::from_str(document);
-    let (mut open, mut found): (Vec<(String, String)>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let (mut open, mut found) = (Elements::new(), Elements::new());
     loop {
         match reader.read_event().unwrap() {
             Event::Start(start) => {
-                open.push((String::from_utf8_lossy(start.name().as_ref()).into(), String::new()))
+                open.push((String::from_utf8_lossy(start.name().as_ref()).into(), String::new()));
             }
             Event::End(_) => found.push(open.pop().unwrap()),
             Event::Empty(start) => {
-                found.push((String::from_utf8_lossy(start.name().as_ref()).into(), String::new()))
+                found.push((String::from_utf8_lossy(start.name().as_ref()).into(), String::new()));
             }
             Event::Text(text) => {
                 if let Some((_, value)) = open.last_mut() {
