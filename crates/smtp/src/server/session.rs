@@ -506,7 +506,7 @@ impl ServerSession {
     fn take_line(&mut self, line: &[u8]) {
         match self.state {
             SessionState::Login(_) | SessionState::LoginFailing(_) | SessionState::LoginEnding(_) => {
-                self.login_line(line)
+                self.login_line(line);
             }
             _ => {
                 let is_login = line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"AUTH "));
