@@ -160,7 +160,7 @@ fn tell(finding: &Finding, all: bool) {
     let (kind, word) = (kind.word(), outcome.word());
     match outcome {
         FindingOutcome::Repaired if all => {
-            tracing::info!(database, kind, subject, detail, outcome = word, "fixup")
+            tracing::info!(database, kind, subject, detail, outcome = word, "fixup");
         }
         FindingOutcome::Repaired => {}
         FindingOutcome::SetAside | FindingOutcome::Left => {

@@ -346,10 +346,10 @@ impl<R: Rules> World<R> {
                 self.write(member, Writing { first, records, chain: *chain, wishes });
             }
             SubmissionOutcome::Refused(_) => {
-                wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Refused))
+                wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Refused));
             }
             SubmissionOutcome::Unknown => {
-                wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Unknown))
+                wishes.into_iter().for_each(|wish| self.answer(wish, Answer::Unknown));
             }
         }
     }
