@@ -319,6 +319,10 @@ impl Command {
         }
         let mut matching: Vec<&CommandLine> =
             COMMANDS.iter().filter(|known| known.rest_of(line).is_some()).collect();
+        // A verb in full is that verb: `set`, and not `settle`.
+        if matching.iter().any(|known| known.has_verb(line)) {
+            matching.retain(|known| known.has_verb(line));
+        }
         // Of a command's words and more of them, the more are meant: tell router, and not tell with a number.
         let most = matching.iter().map(|known| known.words.len()).max().unwrap_or_default();
         matching.retain(|known| known.words.len() == most);
@@ -341,6 +345,12 @@ impl Command {
 }
 
 impl CommandLine {
+    /// Whether a line begins with the first word, in full.
+    fn has_verb(&self, line: &str) -> bool {
+        let typed = line.split_whitespace().next().unwrap_or_default();
+        self.words.first().is_some_and(|verb| verb.eq_ignore_ascii_case(typed))
+    }
+
     /// The words in full: `show statistics`.
     #[must_use]
     pub fn phrase(&self) -> String {
@@ -459,7 +469,11 @@ fn not_understood(line: &str) -> ConsoleError {
         let verb = known.words.first().copied().unwrap_or_default();
         line == first && verb.get(..first.len()).is_some_and(|start| start.eq_ignore_ascii_case(first))
     };
-    let candidates: Vec<String> = COMMANDS.iter().filter(begins).map(CommandLine::usage).collect();
+    let mut beginning: Vec<&CommandLine> = COMMANDS.iter().filter(begins).collect();
+    if beginning.iter().any(|known| known.has_verb(line)) {
+        beginning.retain(|known| known.has_verb(line));
+    }
+    let candidates: Vec<String> = beginning.into_iter().map(CommandLine::usage).collect();
     if !candidates.is_empty() {
         return ConsoleError::Incomplete { line: line.to_owned(), candidates };
     }

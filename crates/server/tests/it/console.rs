@@ -185,11 +185,14 @@ fn moves_are_begun() {
 fn properties_of_databases_are_shown_and_set() {
     let (console, _, _) = console();
     let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
-    assert_eq!(said("show database mail/ada").unwrap(), "mail/ada\n  logged = true\n");
-    assert_eq!(said("set data mail/ada logged = false").unwrap(), "mail/ada\n  logged = false\n");
+    assert_eq!(said("show database mail/ada").unwrap(), "mail/ada\n  logged = true\n  full_text = false\n");
+    assert_eq!(
+        said("set data mail/ada logged = false").unwrap(),
+        "mail/ada\n  logged = false\n  full_text = false\n"
+    );
     assert_eq!(said("set database none logged=false").unwrap_err(), "none: Database does not exist.");
     assert!(said("set database mail/ada logged=no").unwrap_err().contains("must be true or false"));
-    assert!(said("set database mail/ada size=1").unwrap_err().contains("known is: logged"));
+    assert!(said("set database mail/ada size=1").unwrap_err().contains("known are: logged, full_text"));
     for line in ["set database mail/ada", "set database logged=true", "set database mail/ada =true"] {
         let usage = "type it like this: set database DATABASE PROPERTY=VALUE";
         assert_eq!(said(line).unwrap_err(), usage, "{line}");
@@ -494,6 +497,8 @@ fn what_is_not_understood_is_told_with_what_is_near() {
         text("set"),
         "error: \"set\" needs more: set configuration KEY=VALUE; set database DATABASE PROPERTY=VALUE"
     );
+    // Though "settle conflicts" begins alike.
+    assert_eq!(text("set con"), "error: type it like this: set configuration KEY=VALUE");
     assert_eq!(text("tell 7 jokes"), "error: type it like this: tell NUMBER quit|pause|resume");
     assert_eq!(text("show tasks now"), "error: type it like this: show tasks");
     assert_eq!(text("show stat\nshow tasks"), "error: a command is one line of at most 4096 bytes");
