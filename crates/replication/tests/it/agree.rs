@@ -14,7 +14,7 @@ use scrinium_replication::{
 };
 use serde_json::{Value, json};
 
-use crate::ground::{Ground, bring, everything, leaves, options, put, replication};
+use crate::ground::{Ground, bring, everything, leaves, options, replication, try_put};
 
 /// An end that breaks off at the calls that a list names: before the work is done, or after, when nobody hears of it.
 pub(crate) struct Breaking {
@@ -188,28 +188,17 @@ impl World {
             Step::Edit { server, document, leaf, deletes, attaches } => {
                 let id = format!("doc{document}");
                 let database = Arc::clone(&self.databases[server]);
-                let present = leaves(&database, &id);
-                let base = (!present.is_empty()).then(|| present[leaf % present.len()].clone());
                 self.edits += 1;
-                let mut json = json!({"_id": id, "edit": self.edits});
-                if let Some(base) = base {
-                    json["_rev"] = base["_rev"].clone();
-                    // Its attachments stay.
-                    for (name, _) in base["_attachments"].as_object().into_iter().flatten() {
-                        json["_attachments"][name] = json!({"stub": true});
+                // What a replication had begun to write when it broke off may be stored a moment later.
+                let mut stored = None;
+                for _ in 0..100 {
+                    let json = self.edited(&leaves(&database, &id), &id, leaf, (deletes, attaches));
+                    stored = try_put(&database, &json).await;
+                    if stored.is_some() {
+                        break;
                     }
                 }
-                if deletes {
-                    json["_deleted"] = true.into();
-                    json["_attachments"] = json!({});
-                } else if attaches {
-                    let content = vec![u8::try_from(self.edits % 250).unwrap(); 90_000];
-                    let content = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, content);
-                    json["_attachments"][format!("a{}", self.edits)] =
-                        json!({"content_type": "a/b", "data": content});
-                }
-                let revision = put(&database, json).await;
-                self.note(&database, &id, &revision);
+                self.note(&database, &id, &stored.unwrap());
             }
             Step::Bring { server, document, number } => {
                 let id = format!("doc{document}");
@@ -223,6 +212,28 @@ impl World {
                 drop(self.replicate(from, to, filtered, breaks).await);
             }
         }
+    }
+
+    /// The next revision of a leaf, or the first of a document.
+    fn edited(&self, present: &[Value], id: &str, leaf: usize, (deletes, attaches): (bool, bool)) -> Value {
+        let mut json = json!({"_id": id, "edit": self.edits});
+        if let Some(base) = (!present.is_empty()).then(|| &present[leaf % present.len()]) {
+            json["_rev"] = base["_rev"].clone();
+            // Its attachments stay.
+            for (name, _) in base["_attachments"].as_object().into_iter().flatten() {
+                json["_attachments"][name] = json!({"stub": true});
+            }
+        }
+        if deletes {
+            json["_deleted"] = true.into();
+            json["_attachments"] = json!({});
+        } else if attaches {
+            let content = vec![u8::try_from(self.edits % 250).unwrap(); 90_000];
+            let content = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, content);
+            json["_attachments"][format!("a{}", self.edits)] =
+                json!({"content_type": "a/b", "data": content});
+        }
+        json
     }
 
     /// What was purged is not asked for at the end, but for what another server goes on from.

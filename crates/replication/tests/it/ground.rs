@@ -8,8 +8,8 @@ use bytes::Bytes;
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_database::{
-    Access, Database, DatabaseOptions, Edit, EditMode, Identity, InitialAccess, OpenRevision, OpenRevisions,
-    ReadOptions,
+    Access, Database, DatabaseError, DatabaseOptions, Edit, EditMode, Identity, InitialAccess, OpenRevision,
+    OpenRevisions, ReadOptions,
 };
 use scrinium_replication::{
     Counts, End, EngineOptions, Filter, LocalEnd, People, Replication, Replicator, ReplicatorOptions, Turns,
@@ -98,10 +98,22 @@ pub(crate) async fn bring(database: &Arc<Database>, json: Value) -> String {
     edit(database, json, EditMode::Replicated).await
 }
 
+/// Stores a document, unless its leaf was edited meanwhile.
+pub(crate) async fn try_put(database: &Arc<Database>, json: &Value) -> Option<String> {
+    match try_edit(database, json, EditMode::Interactive).await {
+        Err(DatabaseError::Conflict) => None,
+        stored => Some(stored.unwrap()),
+    }
+}
+
 async fn edit(database: &Arc<Database>, json: Value, mode: EditMode) -> String {
+    try_edit(database, &json, mode).await.unwrap()
+}
+
+async fn try_edit(database: &Arc<Database>, json: &Value, mode: EditMode) -> Result<String, DatabaseError> {
     let edit = Edit { json: Bytes::from(json.to_string()), ..Edit::default() };
     let update = database.update(vec![edit], mode, &server()).unwrap();
-    update.durable().await.unwrap().remove(0).unwrap().revision
+    Ok(update.durable().await.unwrap().remove(0)?.revision)
 }
 
 /// All leaves of a document with their bodies, attachments in them.

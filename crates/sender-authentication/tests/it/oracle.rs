@@ -204,6 +204,10 @@ fn pyspf_agrees_on_records_made_at_random() {
             if terms.iter().filter(|term| **term == "x=y").count() > 1 {
                 terms.retain(|term| *term != "x=y");
             }
+            // RFC 7208 §5.1: what stands behind `all` is ignored. pyspf refuses a record there that leads to itself.
+            if owner == "b.example.org" && terms.iter().any(|term| term.ends_with("all")) {
+                terms.retain(|term| !["include:b.example.org", "redirect=b.example.org"].contains(term));
+            }
             zone.push(json!([owner, "TXT", format!("v=spf1 {}", terms.join(" "))]));
         }
         let address = *["192.0.2.1", "192.0.2.130", "198.51.100.1", "2001:db8::1", "2001:db9::1"]
