@@ -1,7 +1,7 @@
 //! Mail that leaves: the queue of outgoing mail on the disk, when which message is tried, and SMTP to other servers.
 //!
 //! The queue's entries are documents of `smtp.box` ([`scrinium_mail::OutgoingQueue`]). An [`Outbound`] follows their changes in an
-//! index by due time ([`index`]), asks the [`Scheduler`](scrinium_mail_queue::Scheduler) what comes next, writes that an attempt
+//! index by due time (`index`), asks the [`Scheduler`](scrinium_mail_queue::Scheduler) what comes next, writes that an attempt
 //! begins, has a [`Courier`] make it, and writes how it ended; all of it in rounds, whose records share the log's syncs. What
 //! senders must hear is put into a mail.box under an id of its own.
 //!
