@@ -64,7 +64,7 @@ pub enum Action {
     Keep {
         /// Flags and keywords.
         flags: Vec<String>,
-        /// How many of the run's [changes of the header](Outcome::header_edits) the copy has.
+        /// How many of the run's [changes of the header](ScriptOutcome::header_edits) the copy has.
         edits: usize,
         /// No command asked for it: the script said nothing of where the message goes (RFC 5228, section 2.10.2).
         is_implicit: bool,
