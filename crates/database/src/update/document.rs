@@ -209,11 +209,12 @@ impl Transaction<'_> {
 
     /// Others have not read what a document has become, and its folders say that it has changed.
     fn follow_edit(&mut self, id: &str, change_number: u64, effects: &SideEffects) -> Result<()> {
+        let memberships = self.memberships(id)?;
         if !effects.keeps_marks {
-            self.unread_for_others(id, effects.editor.as_deref(), change_number)?;
+            self.unread_for_others((id, &memberships), effects.editor.as_deref(), change_number)?;
         }
         let kind = if effects.is_of_flags { MemberChangeKind::Flags } else { MemberChangeKind::Content };
-        self.change_members(id, change_number, kind)
+        self.change_members((id, memberships), change_number, kind)
     }
 
     /// The document as the edits before this one leave it. What was taken is put back by [`Self::put_back`].

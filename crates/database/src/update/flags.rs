@@ -21,11 +21,10 @@ impl Transaction<'_> {
     /// Tells the folders that a document is in that it has changed, and which flags it has now.
     pub(super) fn change_members(
         &mut self,
-        id: &str,
+        (id, memberships): (&str, Vec<(u32, Membership)>),
         change_number: u64,
         kind: MemberChangeKind,
     ) -> Result<()> {
-        let memberships = self.memberships(id)?;
         if memberships.is_empty() {
             return Ok(());
         }

@@ -43,18 +43,14 @@ impl Transaction<'_> {
     /// What others have read is unread once somebody has edited it.
     pub(super) fn unread_for_others(
         &mut self,
-        id: &str,
+        (id, memberships): (&str, &[(u32, Membership)]),
         editor: Option<&str>,
         change_number: u64,
     ) -> Result<()> {
         let mut marks = self.marks(id)?;
         marks.retain(|(person, mark)| mark.read && Some(person.as_str()) != editor);
-        if marks.is_empty() {
-            return Ok(());
-        }
-        let memberships = self.memberships(id)?;
         for (person, mark) in marks {
-            self.turn(id, &person, Some(mark), Mark { read: false, change_number }, &memberships)?;
+            self.turn(id, &person, Some(mark), Mark { read: false, change_number }, memberships)?;
         }
         Ok(())
     }
