@@ -5,7 +5,11 @@
 //!
 //! *Invariant*: what was given up cannot be had back; a process that ends harms nobody but its own answer.
 
+mod start;
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+pub use start::{RunningProcess, is_started_as, start};
 
 /// Which of the kernel's walls stand around a process, as bits of the byte that it tells.
 pub const NO_FILES: u8 = 1;

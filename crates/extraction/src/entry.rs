@@ -29,11 +29,6 @@ extern "C" fn enter() {
     }
 }
 
-/// Whether this process is one that reads a file: it must start none itself.
-pub(crate) fn is_entered() -> bool {
-    std::env::args_os().nth(1).is_some_and(|argument| argument == ARGUMENT)
-}
-
 /// What the arguments say.
 struct Asked {
     memory_bytes: usize,

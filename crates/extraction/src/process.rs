@@ -2,18 +2,16 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use scrinium_confinement::{RunningProcess, is_started_as};
 
-use crate::entry::{ARGUMENT, is_entered};
+use crate::entry::ARGUMENT;
 use crate::kind::Kind;
 use crate::{ExtractionError, Limits};
 
-/// A program that is started once more, as it is, whatever lies under its name by now.
-const SELF: &str = "/proc/self/exe";
 /// What a process is called in lists of processes.
 const NAME: &str = "scrinium-extraction";
 /// What an answer begins with.
@@ -24,17 +22,6 @@ pub(crate) const REQUEST_BYTES_MAX: u64 = 64 << 20;
 const WAIT: Duration = Duration::from_secs(30);
 /// How long it is waited for a pipe before the time is looked at.
 const LOOK: Duration = Duration::from_millis(500);
-
-/// Ends with its caller.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // What is gone already is only taken note of.
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
 
 /// The words of a file.
 pub(crate) fn ask(kind: Kind, bytes: &[u8], limits: &Limits) -> Result<String, ExtractionError> {
@@ -49,31 +36,20 @@ pub(crate) fn ask(kind: Kind, bytes: &[u8], limits: &Limits) -> Result<String, E
     Ok(String::from_utf8_lossy(words).into_owned())
 }
 
-fn start(kind: Kind, file_bytes: usize, limits: &Limits) -> Result<Running, ExtractionError> {
-    if is_entered() {
+fn start(kind: Kind, file_bytes: usize, limits: &Limits) -> Result<RunningProcess, ExtractionError> {
+    if is_started_as(ARGUMENT) {
         return Err(unavailable("this process is one that reads files".to_owned()));
     }
-    let program = std::fs::exists(SELF).unwrap_or(false).then(|| SELF.into());
-    let program = program.map_or_else(std::env::current_exe, Ok);
     let memory_bytes = limits.memory_bytes.saturating_add(file_bytes);
-    let child = program.and_then(|program| {
-        Command::new(program)
-            .arg0(NAME)
-            .arg(ARGUMENT)
-            .arg(memory_bytes.to_string())
-            .arg(limits.seconds.to_string())
-            .arg(limits.text_bytes.to_string())
-            .arg(if kind == Kind::Pdf { "0" } else { "1" })
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            // What a terminal tells the server's group is not for it.
-            .process_group(0)
-            .spawn()
-    });
-    child.map(Running).map_err(|error| unavailable(format!("no process can be started: {error}")))
+    let arguments = [
+        ARGUMENT.to_owned(),
+        memory_bytes.to_string(),
+        limits.seconds.to_string(),
+        limits.text_bytes.to_string(),
+        if kind == Kind::Pdf { "0" } else { "1" }.to_owned(),
+    ];
+    let process = scrinium_confinement::start(NAME, arguments);
+    process.map_err(|error| unavailable(format!("no process can be started: {error}")))
 }
 
 /// Writes the file to the process, and reads what it says until it says no more.
@@ -120,13 +96,14 @@ fn talk(
 fn wait(pipe: &impl AsFd, flags: PollFlags, until: Instant) -> Result<(), ExtractionError> {
     let look = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
     loop {
+        // Also one that has always a little to say, or to read, comes to its end.
+        if Instant::now() > until {
+            return Err(unreadable("it takes too long".to_owned()));
+        }
         match poll(&mut [PollFd::from_borrowed_fd(pipe.as_fd(), flags)], Some(&look)) {
             Ok(0) => {}
             Ok(_) | Err(rustix::io::Errno::INTR) => return Ok(()),
             Err(error) => return Err(unavailable(format!("a pipe cannot be waited for: {error}"))),
-        }
-        if Instant::now() > until {
-            return Err(unreadable("it takes too long".to_owned()));
         }
     }
 }

@@ -36,8 +36,3 @@ fn asked() -> Option<usize> {
     let memory: OsString = arguments.next()?;
     memory.to_str()?.parse().ok()
 }
-
-/// Whether this process is one that runs functions, or was to be one: it must start none itself.
-pub(crate) fn is_entered() -> bool {
-    std::env::args_os().nth(1).is_some_and(|argument| argument == ARGUMENT)
-}

@@ -2,21 +2,18 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use scrinium_confinement::{NO_CALLS, NO_FILES};
+use scrinium_confinement::{NO_CALLS, NO_FILES, RunningProcess, is_started_as};
 
-use crate::entry::{ARGUMENT, is_entered};
+use crate::entry::ARGUMENT;
 use crate::error::ScriptError;
 use crate::limits::Limits;
 use crate::serve::{REQUEST_BYTES_MAX, allowance_ms};
 use crate::wire::{Answer, MAGIC, Request};
-
-/// A program that is started once more, as it is, whatever lies under its name by now.
-const SELF: &str = "/proc/self/exe";
 
 /// What a process is called in lists of processes.
 const NAME: &str = "scrinium-javascript";
@@ -55,7 +52,7 @@ pub(crate) enum Lost {
 
 /// A process.
 pub(crate) struct Process {
-    child: Child,
+    process: RunningProcess,
     input: ChildStdin,
     output: ChildStdout,
     received: Vec<u8>,
@@ -64,45 +61,20 @@ pub(crate) struct Process {
     pub(crate) walls: u8,
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        // What is gone already is only taken note of.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
 impl Process {
     /// Starts one with an engine of so much memory.
     pub(crate) fn start(limits: &Limits) -> Result<Self, Lost> {
-        if is_entered() {
+        if is_started_as(ARGUMENT) {
             return Err(unavailable("this process is one that runs functions".to_owned()));
         }
-        let program = std::fs::exists(SELF).unwrap_or(false).then(|| SELF.into());
-        let program = program.map_or_else(std::env::current_exe, Ok);
-        let mut child = program
-            .and_then(|program| {
-                Command::new(program)
-                    .arg0(NAME)
-                    .arg(ARGUMENT)
-                    .arg(limits.memory_bytes.to_string())
-                    .env_clear()
-                    .current_dir("/")
-                    .stdin(Stdio::piped())
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::null())
-                    // What a terminal tells the server's group is not for it.
-                    .process_group(0)
-                    .spawn()
-            })
+        let arguments = [ARGUMENT.to_owned(), limits.memory_bytes.to_string()];
+        let mut process = scrinium_confinement::start(NAME, arguments)
             .map_err(|error| unavailable(format!("no process can be started: {error}")))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            drop(child.kill());
-            drop(child.wait());
+        let (Some(input), Some(output)) = (process.0.stdin.take(), process.0.stdout.take()) else {
             return Err(unavailable("a process has no pipes".to_owned()));
         };
         let mut process =
-            Self { child, input, output, received: Vec::new(), limits: limits.clone(), walls: 0 };
+            Self { process, input, output, received: Vec::new(), limits: limits.clone(), walls: 0 };
         process.begin()?;
         Ok(process)
     }
@@ -132,7 +104,7 @@ impl Process {
 
     /// Its number, as the system counts processes.
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.process.0.id()
     }
 
     /// Asks it, for at most this many outcomes.
@@ -207,11 +179,11 @@ impl Process {
             }
             let used_ms = self.processor_ms().unwrap_or(0).saturating_sub(patience.used_ms);
             if used_ms > patience.processor_ms {
-                drop(self.child.kill());
+                drop(self.process.0.kill());
                 return Err(Lost::Overrun);
             }
             if Instant::now() > patience.until {
-                drop(self.child.kill());
+                drop(self.process.0.kill());
                 let reason = "a process did not answer; the machine has too much to do".to_owned();
                 return Err(unavailable(reason));
             }
@@ -222,14 +194,14 @@ impl Process {
     fn ended(&mut self) -> Lost {
         // Its pipes close a moment before it has ended; one that closed them and lives on ends here.
         let ends = || {
-            matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) || {
+            matches!(self.process.0.try_wait(), Ok(Some(_)) | Err(_)) || {
                 std::thread::sleep(ENDING / ENDING_LOOKS);
                 false
             }
         };
         let by_itself = std::iter::repeat_with(ends).take(ENDING_LOOKS as usize).any(|has_ended| has_ended);
-        drop(self.child.kill());
-        let status = match self.child.wait() {
+        drop(self.process.0.kill());
+        let status = match self.process.0.wait() {
             Ok(status) => status,
             Err(error) => return unavailable(format!("a process cannot be waited for: {error}")),
         };
