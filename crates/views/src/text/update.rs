@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use scrinium_assertion::never;
 use scrinium_database::head::ChangeRecord;
 use scrinium_database::leaf::Leaf;
 use scrinium_database::{DatabaseError, Result, keys};
@@ -298,7 +299,10 @@ impl OpenDatabase {
 
 /// What parts of the feed come to, each made by one of the gatherers, in the order of the feed.
 fn follow_parts(gatherers: &mut [Gatherer<'_>], parts: &[Vec<Change>]) -> Result<Vec<Followed>> {
-    let whole = |followed: Result<Option<Vec<Followed>>>| followed.map(Option::unwrap_or_default);
+    // Only a gatherer with a patience of its own stops before the end, and these have none.
+    let whole = |followed: Result<Option<Vec<Followed>>>| {
+        followed?.ok_or_else(|| never!("a part of the feed is followed to its end").into())
+    };
     if let ([gatherer, ..], [part]) = (&mut *gatherers, parts) {
         return whole(gatherer.follow(part));
     }
