@@ -1,5 +1,6 @@
 //! Signatures of a message, verified (RFC 6376 §6).
 
+use std::collections::HashMap;
 use std::fmt;
 
 use ring::digest::{SHA256, digest};
@@ -284,18 +285,9 @@ impl Check<'_> {
 /// The fields that are signed, in their canonical form (RFC 6376 §5.4.2): of several with one name the last comes first.
 pub(crate) fn signed_fields(head: &Head<'_>, names: &[String], form: Canonicalization) -> Vec<u8> {
     let mut data = Vec::with_capacity(2 << 10);
-    let mut used: Vec<(&str, usize)> = Vec::new();
+    let mut used: HashMap<&str, usize> = HashMap::new();
     for name in names {
-        let place = match used.iter_mut().find(|(known, _)| known == name) {
-            Some((_, place)) => place,
-            None => {
-                used.push((name, 0));
-                match used.last_mut() {
-                    Some((_, place)) => place,
-                    None => continue,
-                }
-            }
-        };
+        let place = used.entry(name).or_default();
         if let Some(field) = head.named(name).rev().nth(*place) {
             canonical_field(form, field, &mut data);
             *place += 1;
