@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use scrinium_assertion::never;
 use scrinium_database::{
-    DatabaseError, Edit, EditMode, OpenRevision, OpenRevisions, ReadOptions, Result as DatabaseResult,
+    DatabaseError, Edit, OpenRevision, OpenRevisions, ReadOptions, Result as DatabaseResult,
+    TransactionRefusal, update_together,
 };
 use scrinium_document::collation::sort_key;
 use scrinium_document::json::stored_value;
@@ -184,13 +186,19 @@ pub fn settle(session: &DatabaseSession, id: &str, rule: &SettleRule) -> Databas
     for (_, leaf) in leaves.iter().enumerate().filter(|(place, _)| *place != kept) {
         edits.push(edit(&json!({"_id": id, "_rev": leaf.get("_rev"), "_deleted": true})));
     }
-    for outcome in session.update(edits, EditMode::Interactive)?.wait()? {
-        match outcome {
-            Ok(_) | Err(DatabaseError::Conflict) => {}
-            Err(error) => return Err(error),
+    // All or nothing: leaves stay where the one that takes over from them cannot be stored.
+    let part = session.clone().transaction_part(Vec::new(), edits);
+    match update_together(vec![part]) {
+        Ok(update) => update.wait().map(|_| true),
+        Err(
+            TransactionRefusal::Edit { error: DatabaseError::Conflict, .. }
+            | TransactionRefusal::Whole(DatabaseError::Conflict),
+        ) => Ok(true),
+        Err(TransactionRefusal::Edit { error, .. } | TransactionRefusal::Whole(error)) => Err(error),
+        Err(TransactionRefusal::Condition { id, .. }) => {
+            Err(never!("a settlement has no conditions", "{id}").into())
         }
     }
-    Ok(true)
 }
 
 fn edit(document: &Value) -> Edit {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use scrinium_replication::{JobState, SettleRule};
+use scrinium_database::Identity;
+use scrinium_replication::{JobState, SettleRule, settle};
+use scrinium_views::DatabaseSession;
 use serde_json::{Map, Value, json};
 
 use crate::ground::{Ground, bring, everything, leaves, person, put};
@@ -59,6 +61,30 @@ async fn servers_that_settle_a_conflict_by_one_rule_agree() {
         wanted.sort_by_key(|tag| tag.to_string());
         assert_eq!(found, wanted, "{rule}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leaves_stay_where_the_one_that_takes_over_from_them_is_refused() {
+    let ground = Ground::new();
+    let one = ground.create("one");
+    for name in ["a", "b"] {
+        bring(&one, json!({"_id": "d", "_rev": format!("1-{}", name.repeat(32)), "Tags": [name]})).await;
+    }
+    let formula = "@If($Deleted; @Success; @Elements(Tags) > 1; @Failure(\"one tag\"); @Success)";
+    let design = json!({"_id": "_design/one", "language": "formula", "validate_doc_update": formula});
+    put(&one, design).await;
+    let before = leaves(&one, "d");
+    let administrator = Identity::new("admin", vec!["_admin".to_owned()]);
+    let session =
+        DatabaseSession::open(ground.databases.get("one").unwrap().clone(), &administrator).unwrap();
+    let rule = SettleRule::parse(&json!({"union": ["Tags"]})).unwrap();
+    let refusal = settle(&session, "d", &rule).unwrap_err();
+    assert!(refusal.to_string().contains("one tag"), "{refusal}");
+    assert_eq!(leaves(&one, "d"), before);
+    // One that takes nothing over is stored, and settles it.
+    let rule = SettleRule::parse(&json!({"newest": "Tags"})).unwrap();
+    assert!(settle(&session, "d", &rule).unwrap());
+    assert_eq!(living(&leaves(&one, "d")).len(), 1);
 }
 
 #[test]
