@@ -18,6 +18,7 @@ mod clock;
 mod command_line;
 mod common;
 mod config;
+mod conflicts;
 mod console;
 mod crash;
 mod credentials;
