@@ -28,7 +28,12 @@ const LARGE_FILES: &str = "/var/tmp";
 
 /// The bytes of a message as they came, of any length.
 #[derive(Clone)]
-pub struct MessageSource(Kept);
+pub struct MessageSource {
+    /// Stands before what is kept, in the place of that many of its bytes.
+    beginning: Bytes,
+    replaced: u64,
+    kept: Kept,
+}
 
 #[derive(Clone)]
 enum Kept {
@@ -44,10 +49,16 @@ impl MessageSource {
     /// Bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
-        match &self.0 {
-            Kept::Memory(bytes) => bytes.len() as u64,
-            Kept::File { length, .. } => *length,
-        }
+        self.beginning.len() as u64 + self.kept.len().saturating_sub(self.replaced)
+    }
+
+    /// The same message with another beginning, in the place of this many bytes. Nothing else of it is copied.
+    #[must_use]
+    pub fn with_beginning(self, beginning: Bytes, replaced_bytes: u64) -> Self {
+        let stands = self.beginning.len() as u64;
+        let left = self.beginning.slice(self.beginning.len().min(length_of(replaced_bytes))..);
+        let beginning = if left.is_empty() { beginning } else { [beginning, left].concat().into() };
+        Self { beginning, replaced: self.replaced + replaced_bytes.saturating_sub(stands), kept: self.kept }
     }
 
     /// Whether there are none.
@@ -61,18 +72,17 @@ impl MessageSource {
     /// # Errors
     /// What reading the temporary file says.
     pub fn piece(&self, position: u64, most_bytes: usize) -> io::Result<Bytes> {
-        match &self.0 {
-            Kept::Memory(bytes) => {
-                let start = usize::try_from(position).unwrap_or(usize::MAX).min(bytes.len());
-                Ok(bytes.slice(start..bytes.len().min(start.saturating_add(most_bytes))))
-            }
-            Kept::File { file, length } => {
-                let left = usize::try_from(length.saturating_sub(position)).unwrap_or(usize::MAX);
-                let mut piece = vec![0; left.min(most_bytes)];
-                file.read_exact_at(&mut piece, position)?;
-                Ok(Bytes::from(piece))
-            }
+        let stands = self.beginning.len() as u64;
+        let Some(within) = stands.checked_sub(position).filter(|within| *within > 0) else {
+            return self.kept.piece(self.replaced + (position - stands), most_bytes);
+        };
+        let start = self.beginning.len() - length_of(within);
+        let first = self.beginning.slice(start..self.beginning.len().min(start.saturating_add(most_bytes)));
+        if first.len() == most_bytes {
+            return Ok(first);
         }
+        let rest = self.kept.piece(self.replaced, most_bytes - first.len())?;
+        Ok([first, rest].concat().into())
     }
 
     /// All bytes, of a message that is known to be small.
@@ -90,9 +100,43 @@ impl MessageSource {
     }
 }
 
+impl Kept {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
+    }
+
+    fn piece(&self, position: u64, most_bytes: usize) -> io::Result<Bytes> {
+        match self {
+            Self::Memory(bytes) => {
+                let start = length_of(position).min(bytes.len());
+                Ok(bytes.slice(start..bytes.len().min(start.saturating_add(most_bytes))))
+            }
+            Self::File { file, length } => {
+                let left = length_of(length.saturating_sub(position));
+                let mut piece = vec![0; left.min(most_bytes)];
+                file.read_exact_at(&mut piece, position)?;
+                Ok(Bytes::from(piece))
+            }
+        }
+    }
+}
+
+fn length_of(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+impl From<Kept> for MessageSource {
+    fn from(kept: Kept) -> Self {
+        Self { beginning: Bytes::new(), replaced: 0, kept }
+    }
+}
+
 impl From<Bytes> for MessageSource {
     fn from(bytes: Bytes) -> Self {
-        Self(Kept::Memory(bytes))
+        Kept::Memory(bytes).into()
     }
 }
 
@@ -111,12 +155,16 @@ pub struct MessageReader {
 
 impl Read for MessageReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = match &self.source.0 {
-            Kept::Memory(bytes) => {
-                let start = usize::try_from(self.position).unwrap_or(usize::MAX);
-                bytes.get(start..).unwrap_or_default().read(into)?
+        let source = &self.source;
+        let stands = source.beginning.len() as u64;
+        let read = if self.position < stands {
+            source.beginning.get(length_of(self.position)..).unwrap_or_default().read(into)?
+        } else {
+            let position = source.replaced + (self.position - stands);
+            match &source.kept {
+                Kept::Memory(bytes) => bytes.get(length_of(position)..).unwrap_or_default().read(into)?,
+                Kept::File { file, .. } => file.read_at(into, position)?,
             }
-            Kept::File { file, .. } => file.read_at(into, self.position)?,
         };
         self.position += read as u64;
         Ok(read)
@@ -224,10 +272,10 @@ impl SourceWriter {
         }
         let Some(file) = self.file else {
             self.memory.truncate(usize::try_from(length).unwrap_or(usize::MAX));
-            return Ok(MessageSource(Kept::Memory(self.memory.into())));
+            return Ok(Kept::Memory(self.memory.into()).into());
         };
         file.set_len(length).map_err(SpoolError::of)?;
-        Ok(MessageSource(Kept::File { file: Arc::new(file), length }))
+        Ok(Kept::File { file: Arc::new(file), length }.into())
     }
 }
 
@@ -298,7 +346,7 @@ mod tests {
             let dropped = length.min(2);
             let source = writer.finish(dropped).unwrap();
             let expected = &whole[..length - dropped];
-            assert_eq!(matches!(source.0, Kept::File { .. }), length > MEMORY_BYTES);
+            assert_eq!(matches!(source.kept, Kept::File { .. }), length > MEMORY_BYTES);
             assert_eq!((source.len(), source.is_empty()), (expected.len() as u64, expected.is_empty()));
             assert!(source.bytes().unwrap() == expected);
             let mut read = Vec::new();
@@ -320,5 +368,39 @@ mod tests {
         let mut writer = SourceWriter::new(10);
         writer.push(&[b'a'; 11]).unwrap();
         assert!(writer.is_too_large());
+    }
+
+    #[test]
+    fn a_message_with_another_beginning_is_read_like_any_other() {
+        let text = b"Received: x\r\n\r\nbody\r\n";
+        let in_memory = MessageSource::from(Bytes::from_static(text));
+        let mut writer = SourceWriter::in_memory();
+        writer.leave_memory();
+        writer.push(text).unwrap();
+        for source in [in_memory, writer.finish(0).unwrap()] {
+            for (beginning, replaced) in [("", 0), ("A: b\r\n", 0), ("A: b\r\n", 13), ("A", 19), ("", 22)] {
+                let expected = [beginning.as_bytes(), text.get(replaced..).unwrap_or_default()].concat();
+                let other = source.clone().with_beginning(Bytes::from(beginning), replaced as u64);
+                assert_eq!(
+                    (other.len(), &other.bytes().unwrap()[..]),
+                    (expected.len() as u64, &expected[..])
+                );
+                let mut read = Vec::new();
+                other.reader().read_to_end(&mut read).unwrap();
+                assert_eq!(read, expected);
+                for most in [1, 2, 7] {
+                    let mut pieces = Vec::new();
+                    while let Some(piece) = Some(other.piece(pieces.len() as u64, most).unwrap())
+                        .filter(|piece| !piece.is_empty())
+                    {
+                        pieces.extend_from_slice(&piece);
+                    }
+                    assert_eq!(pieces, expected);
+                }
+                let third = other.with_beginning(Bytes::from_static(b"Z"), 2);
+                let expected = [b"Z", expected.get(2..).unwrap_or_default()].concat();
+                assert_eq!(&third.bytes().unwrap()[..], &expected[..], "{beginning} {replaced}");
+            }
+        }
     }
 }
