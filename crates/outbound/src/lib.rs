@@ -12,6 +12,7 @@ mod courier;
 mod index;
 mod manager;
 mod orders;
+mod questions;
 mod resolve;
 mod rules;
 mod running;

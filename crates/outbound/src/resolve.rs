@@ -23,7 +23,7 @@ const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 const ATTEMPTS: usize = 2;
 
 /// Records of one answer that are looked at.
-const RECORDS_MAX: usize = 100;
+pub(crate) const RECORDS_MAX: usize = 100;
 
 /// Answers that are kept as long as their zones allow.
 const CACHE_ENTRIES: u64 = 4_096;
@@ -31,7 +31,7 @@ const CACHE_ENTRIES: u64 = 4_096;
 /// Asks DNS. Clones share what is kept of answers.
 #[derive(Clone)]
 pub struct Dns {
-    resolver: TokioResolver,
+    pub(crate) resolver: TokioResolver,
 }
 
 /// Why there is no DNS.
@@ -156,19 +156,19 @@ fn set_options(options: &mut ResolverOpts) {
 }
 
 /// A name to which no domain of this machine is added.
-fn whole_name(name: &str) -> Option<Name> {
+pub(crate) fn whole_name(name: &str) -> Option<Name> {
     let mut name = Name::from_utf8(name).ok()?;
     name.set_fqdn(true);
     Some(name)
 }
 
-enum Nothing {
+pub(crate) enum Nothing {
     Name,
     Records,
 }
 
 /// What an answer that has nothing says is not there; `None` if it is no answer.
-fn nothing_there(error: &NetError) -> Option<Nothing> {
+pub(crate) fn nothing_there(error: &NetError) -> Option<Nothing> {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(nothing)) => match nothing.response_code {
             ResponseCode::NXDomain => Some(Nothing::Name),

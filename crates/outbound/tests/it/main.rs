@@ -11,6 +11,7 @@
 
 mod common;
 mod index;
+mod questions;
 mod queue;
 mod sink;
 mod wire;

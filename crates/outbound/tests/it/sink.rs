@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_resolver::proto::op::{Message, MessageType, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, MX};
+use hickory_resolver::proto::rr::rdata::{A, MX, PTR, TXT};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -17,6 +17,9 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 pub struct Zone {
     pub mx: Vec<(u16, &'static str)>,
     pub a: Vec<&'static str>,
+    /// Texts, each of its strings.
+    pub txt: Vec<Vec<&'static str>>,
+    pub ptr: Vec<&'static str>,
     /// SERVFAIL.
     pub fails: bool,
 }
@@ -59,6 +62,12 @@ fn answer(question: &Message, zones: &HashMap<String, Zone>) -> Message {
             let host =
                 if host.is_empty() { Name::root() } else { Name::from_ascii(format!("{host}.")).unwrap() };
             add(RData::MX(MX::new(*preference, host)));
+        }),
+        RecordType::TXT => zone.txt.iter().for_each(|strings| {
+            add(RData::TXT(TXT::new(strings.iter().map(ToString::to_string).collect())));
+        }),
+        RecordType::PTR => zone.ptr.iter().for_each(|name| {
+            add(RData::PTR(PTR(Name::from_ascii(format!("{name}.")).unwrap())));
         }),
         RecordType::A => zone.a.iter().for_each(|address| add(RData::A(A(address.parse().unwrap())))),
         _ => {}

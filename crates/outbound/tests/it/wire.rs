@@ -111,7 +111,7 @@ impl World {
 }
 
 fn zone(mx: &[(u16, &'static str)], a: &[&'static str]) -> Zone {
-    Zone { mx: mx.to_vec(), a: a.to_vec(), fails: false }
+    Zone { mx: mx.to_vec(), a: a.to_vec(), ..Zone::default() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
