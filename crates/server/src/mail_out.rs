@@ -84,9 +84,7 @@ pub(crate) fn start(
     let from = Domain::parse(domain.as_bytes())
         .and_then(|domain| Mailbox::new("postmaster", domain))
         .map_err(|error| Failure::Use(format!("mail.domains: {error}")))?;
-    let resolvers: Result<Vec<SocketAddr>, Failure> =
-        settings.outbound.resolvers.iter().map(|address| resolve("outbound.resolvers", address)).collect();
-    let dns = Dns::new(&resolvers?).map_err(Failure::work)?;
+    let dns = dns(settings)?;
     let tls = TlsClient::new(authorities(settings)?).map_err(Failure::work)?;
     let channel = Outbound::channel();
     let courier = NetworkCourier::new(
@@ -108,7 +106,19 @@ pub(crate) fn start(
     Ok(Outbound::new(manager, channel, clock).start())
 }
 
-fn host_name(ground: &Ground, settings: &Settings) -> String {
+/// Asks the name servers of the configuration.
+///
+/// # Errors
+/// Name servers that cannot be used.
+pub(crate) fn dns(settings: &Settings) -> Result<Dns, Failure> {
+    let servers = settings.outbound.resolvers.iter();
+    let servers: Result<Vec<SocketAddr>, Failure> =
+        servers.map(|address| resolve("outbound.resolvers", address)).collect();
+    Dns::new(&servers?).map_err(Failure::work)
+}
+
+/// The name of this server towards others.
+pub(crate) fn host_name(ground: &Ground, settings: &Settings) -> String {
     let named = Some(settings.smtp.host_name.as_str()).filter(|name| !name.is_empty());
     named.unwrap_or_else(|| ground.name()).to_owned()
 }

@@ -3,23 +3,27 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
 use scrinium_directory::Logins;
 use scrinium_mail::{Mailboxes, Resolver};
+use scrinium_outbound::Dns;
 use scrinium_port::{Port, PortCounters, PortSettings, SocketPort};
+use scrinium_sender_authentication::{Answer, Question};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
-    AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SmtpProtocol,
-    SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SenderCheckOptions,
+    SenderDns, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
 
 use crate::cli::Failure;
 use crate::config::{Address, Settings};
 use crate::ground::Ground;
-use crate::limits;
 use crate::running::resolve;
 use crate::tls;
+use crate::{limits, mail_out};
 
 /// Of `mail.incoming_bytes`, one message takes this share at most.
 const SHARE_OF_ONE: u64 = 64;
@@ -77,6 +81,15 @@ struct Maker<'m> {
     budget: SpoolBudget,
 }
 
+/// DNS for the checks of senders.
+struct CheckDns(Dns);
+
+impl SenderDns for CheckDns {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+        self.0.answer(question).boxed()
+    }
+}
+
 /// Ports of one protocol that listen alike.
 struct Group<'g> {
     key: &'static str,
@@ -106,6 +119,7 @@ impl Maker<'_> {
                 postmasters: vec![settings.mail.postmaster.clone()],
                 budget: budget.clone(),
                 accounts: parts.accounts.clone(),
+                check: if service == Service::Relay { self.sender_check()? } else { None },
             },
             parts.resolver.clone(),
             parts.mailboxes.clone(),
@@ -120,6 +134,22 @@ impl Maker<'_> {
             counters: counters.clone(),
         });
         Ok((self.ports(&Group { key, addresses, protocol, counters, tls: None })?, socket))
+    }
+
+    /// How messages of other servers are checked, if they are.
+    fn sender_check(&self) -> Result<Option<SenderCheckOptions>, Failure> {
+        let Self { ground, settings, .. } = self;
+        if settings.smtp.sender_checks == "off" {
+            return Ok(None);
+        }
+        let networks = &settings.smtp.trusted_networks;
+        Ok(Some(SenderCheckOptions {
+            dns: Arc::new(CheckDns(mail_out::dns(settings)?)),
+            server: mail_out::host_name(ground, settings),
+            applies_dmarc: settings.smtp.sender_checks == "apply",
+            trusted: networks.iter().filter_map(|range| range.parse().ok()).collect(),
+            clock: ground.clock().clone(),
+        }))
     }
 
     fn submission(&self) -> Result<Vec<Port>, Failure> {

@@ -1,22 +1,34 @@
 //! A message on its way in: its text is kept while it comes, and when it is whole it goes into a mail.box.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 
 use scrinium_accounting::Account;
-use scrinium_mail::{DepositError, Deposited, EnvelopeItems, IncomingMessage, Mailboxes, RecipientItems};
+use scrinium_mail::{
+    DepositError, Deposited, EnvelopeItems, IncomingMessage, Mailboxes, MessageSource, RecipientItems,
+};
+use scrinium_sender_authentication::MessageReader;
 use scrinium_smtp::{Answer, Envelope, Refusal, RepeatId, TextSummary};
 use scrinium_smtp_wire::Return;
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
 use crate::desk::{Desk, address_of};
-use crate::spool::{Spool, SpoolBudget};
+use crate::sender_check::SenderCheck;
+use crate::spool::{Spool, SpoolBudget, SpoolRoom};
+
+/// Read of a text at a time, to check it.
+const READ_BYTES: usize = 64 << 10;
+
+/// Gives a whole text, and the room that it takes.
+type Whole = Box<dyn FnOnce() -> io::Result<(MessageSource, SpoolRoom)> + Send>;
 
 /// Where texts are kept, and where messages go.
 pub(crate) struct Intake {
     budget: SpoolBudget,
     mailboxes: Mailboxes,
     workers: WorkerPool,
+    check: Option<SenderCheck>,
     accepted: Counter,
     repeated: Counter,
 }
@@ -25,6 +37,8 @@ pub(crate) struct Intake {
 pub(crate) struct IncomingText {
     envelope: Envelope,
     spool: Spool,
+    /// What stands in the spool before all else.
+    return_path: Vec<u8>,
 }
 
 impl IncomingText {
@@ -40,7 +54,7 @@ impl Intake {
         protocol: &str,
         budget: SpoolBudget,
         mailboxes: Mailboxes,
-        workers: WorkerPool,
+        (workers, check): (WorkerPool, Option<SenderCheck>),
         registry: &Registry,
     ) -> Self {
         let counter = |name: &str| registry.counter(&format!("{protocol}.{name}"));
@@ -48,6 +62,7 @@ impl Intake {
             budget,
             mailboxes,
             workers,
+            check,
             accepted: counter("Messages"),
             repeated: counter("Messages.Repeated"),
         }
@@ -62,9 +77,9 @@ impl Intake {
     ) -> Answer {
         let spool = self.budget.begin(account);
         // RFC 5321 §4.4: the server that delivers puts the return path before all else.
-        let line = format!("Return-Path: {}\r\n", envelope.sender);
-        *incoming = Some(IncomingText { envelope, spool });
-        match self.text(line.into_bytes(), incoming).await {
+        let line = format!("Return-Path: {}\r\n", envelope.sender).into_bytes();
+        *incoming = Some(IncomingText { envelope, spool, return_path: line.clone() });
+        match self.text(line, incoming).await {
             Answer::Accepted => Answer::Begun(format!("{:032x}", rand::random::<u128>())),
             refused => refused,
         }
@@ -82,16 +97,7 @@ impl Intake {
                 *slot = Some(incoming);
                 Answer::Accepted
             }
-            Ok(Err(error)) if error.kind() == ErrorKind::QuotaExceeded => Answer::Refused(Refusal::new(
-                452,
-                3,
-                1,
-                "There is no room for further messages at this moment. Try again later",
-            )),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "a message could not be kept in a temporary file");
-                Answer::Trouble
-            }
+            Ok(Err(error)) => Answer::Refused(unkept(&error)),
             Err(error) => {
                 tracing::warn!(%error, "a message was not taken");
                 Answer::Trouble
@@ -106,10 +112,18 @@ impl Intake {
         desk: &Desk,
         (summary, submitter): (TextSummary, Option<String>),
     ) -> Result<Deposited, Refusal> {
-        let IncomingText { envelope, spool } = incoming;
+        let IncomingText { envelope, spool, return_path } = incoming;
+        let examined = self.check.as_ref().and_then(|check| Some((check, check.examined(&envelope)?)));
+        let whole: Whole = match examined {
+            Some(examined) => {
+                let checked = self.checked(examined, &envelope, (spool, return_path)).await?;
+                Box::new(move || Ok(checked))
+            }
+            None => Box::new(move || spool.finish()),
+        };
         let (recipients, mailboxes) = (desk.recipients(&envelope), self.mailboxes.clone());
         let deposit = move || {
-            let (source, _room) = spool.finish().map_err(DepositError::Source)?;
+            let (source, _room) = whole().map_err(DepositError::Source)?;
             let message = IncomingMessage {
                 source,
                 recipients,
@@ -138,12 +152,60 @@ impl Intake {
         Err(refusal)
     }
 
+    /// The text of a message of another server, with what was found out about its sender.
+    async fn checked(
+        &self,
+        (check, address): (&SenderCheck, IpAddr),
+        envelope: &Envelope,
+        (spool, return_path): (Spool, Vec<u8>),
+    ) -> Result<(MessageSource, SpoolRoom), Refusal> {
+        let return_path_bytes = return_path.len() as u64;
+        let read = move || -> io::Result<_> {
+            let (source, mut room) = spool.finish()?;
+            let mut reader = MessageReader::default();
+            let mut position = return_path_bytes;
+            loop {
+                let piece = source.piece(position, READ_BYTES)?;
+                if piece.is_empty() {
+                    break;
+                }
+                reader.update(&piece);
+                position += piece.len() as u64;
+            }
+            let message = reader.finish();
+            // The head is in memory, as it came and as it will be, for as long as DNS takes.
+            room.hold_memory(message.head.len() * 2).then_some(()).ok_or(ErrorKind::QuotaExceeded)?;
+            Ok((source, room, message))
+        };
+        let (source, room, message) = match self.workers.run(read).await {
+            Ok(Ok(read)) => read,
+            Ok(Err(error)) => return Err(unkept(&error)),
+            Err(error) => {
+                tracing::warn!(%error, "a message was not taken");
+                return Err(Refusal::trouble());
+            }
+        };
+        let head = check.check((&message, address), envelope).await?;
+        let replaced_bytes = return_path_bytes + message.head.len() as u64;
+        Ok((source.with_beginning([return_path, head].concat().into(), replaced_bytes), room))
+    }
+
     fn count(&self, deposited: Deposited) {
         match deposited {
             Deposited::Now => self.accepted.add(1),
             Deposited::Before => self.repeated.add(1),
         }
     }
+}
+
+/// Why a text is not kept.
+fn unkept(error: &io::Error) -> Refusal {
+    if error.kind() == ErrorKind::QuotaExceeded {
+        let text = "There is no room for further messages at this moment. Try again later";
+        return Refusal::new(452, 3, 1, text);
+    }
+    tracing::warn!(%error, "a message could not be kept in a temporary file");
+    Refusal::trouble()
 }
 
 /// What the memo keeps of an envelope, for those who pass the message on.

@@ -18,6 +18,7 @@ mod intake;
 mod protocol;
 mod reception;
 mod send_rights;
+mod sender_check;
 mod spool;
 mod submission;
 
@@ -26,5 +27,6 @@ pub use guest::{Guest, Surroundings};
 pub use protocol::{PortSecurity, SmtpProtocol};
 pub use reception::{Reception, ReceptionOptions};
 pub use send_rights::{OwnAddresses, SendRight, SendRights};
+pub use sender_check::{SenderCheckOptions, SenderDns};
 pub use spool::SpoolBudget;
 pub use submission::{Submission, SubmissionOptions};

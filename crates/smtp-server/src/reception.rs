@@ -16,6 +16,7 @@ use scrinium_worker::WorkerPool;
 use crate::desk::Desk;
 use crate::guest::{Guest, Surroundings};
 use crate::intake::{IncomingText, Intake};
+use crate::sender_check::{SenderCheck, SenderCheckOptions};
 use crate::spool::SpoolBudget;
 
 /// What a reception works with.
@@ -28,6 +29,8 @@ pub struct ReceptionOptions {
     pub budget: SpoolBudget,
     /// What networks hold. What a server in front brings by LMTP counts for nobody.
     pub accounts: Accounts,
+    /// How messages of other servers are checked; `None`: they are not.
+    pub check: Option<SenderCheckOptions>,
 }
 
 /// Takes messages for people of this server. Clones share it.
@@ -54,13 +57,14 @@ impl Reception {
         workers: WorkerPool,
         registry: &Registry,
     ) -> Self {
-        let ReceptionOptions { service, postmasters, budget, accounts } = options;
+        let ReceptionOptions { service, postmasters, budget, accounts, check } = options;
+        let check = check.map(|check| SenderCheck::register(check, registry));
         let protocol = if service == Service::Lmtp { "LMTP" } else { "SMTP" };
         let shared = Shared {
             service,
             accounts,
             desk: Desk { resolver, postmasters },
-            intake: Intake::register(protocol, budget, mailboxes, workers, registry),
+            intake: Intake::register(protocol, budget, mailboxes, (workers, check), registry),
             refused: registry.counter(&format!("{protocol}.Recipients.Refused")),
         };
         Self { shared: Arc::new(shared) }

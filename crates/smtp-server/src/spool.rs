@@ -122,15 +122,23 @@ impl Spool {
     /// # Errors
     /// The system's.
     pub(crate) fn finish(self) -> io::Result<(MessageSource, SpoolRoom)> {
-        let room = SpoolRoom { _memory: self.memory, _file: self.file };
+        let room = SpoolRoom { memory: self.memory, _file: self.file };
         Ok((self.writer.finish(0)?, room))
     }
 }
 
 /// What a whole text takes.
 pub(crate) struct SpoolRoom {
-    _memory: Room,
+    memory: Room,
     _file: Room,
+}
+
+impl SpoolRoom {
+    /// Takes more memory; whether there is so much.
+    pub(crate) fn hold_memory(&mut self, bytes: usize) -> bool {
+        let held = self.memory.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) * GRAIN_BYTES;
+        self.memory.grow_to((held + bytes) as u64)
+    }
 }
 
 #[cfg(test)]

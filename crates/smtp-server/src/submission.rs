@@ -74,7 +74,13 @@ impl Submission {
         let counter = |name: &str| registry.counter(&format!("Submission.{name}"));
         let shared = Shared {
             desk: Desk { resolver, postmasters: options.postmasters.clone() },
-            intake: Intake::register("Submission", options.budget.clone(), mailboxes, workers, registry),
+            intake: Intake::register(
+                "Submission",
+                options.budget.clone(),
+                mailboxes,
+                (workers, None),
+                registry,
+            ),
             refused: counter("Recipients.Refused"),
             forbidden: counter("Senders.Refused"),
             overspent: counter("Limited"),

@@ -450,6 +450,13 @@ configuration! {
         max_recipients: Integer { min: 100, max: 10_000 } = "1000", Restart;
         /// The longest that a client may take for its next command.
         command_timeout: Duration { min: SECOND, max: HOUR } = "5 min", Restart;
+        /// Whether other servers' messages are checked by SPF, DKIM and DMARC. `apply`: what is found is written into the message,
+        /// and where the author's domain asks for it, the message is refused. `report`: it is written down alone. `off`: nothing is
+        /// checked.
+        sender_checks: Choice { options: &["apply", "report", "off"] } = "apply", File;
+        /// Networks of servers whose messages are not checked: they have been before, or are of people of this server.
+        trusted_networks: TextList { form: "a network (10.0.0.0/8) or an address", check: checks::network } =
+            "127.0.0.0/8, ::1, 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7", File;
     }
 
     /// Messages that people hand in by their mail programs (docs/operate/smtp.md), once they have logged in. The certificate is
@@ -511,7 +518,7 @@ configuration! {
         secrets_dir: Path = "secrets", File;
         /// The port of other servers.
         port: Integer { min: 1, max: 65_535 } = "25", File;
-        /// Name servers, such as `127.0.0.1:53`. Empty: those of `/etc/resolv.conf`.
+        /// Name servers, such as `127.0.0.1:53`, also for the checks of senders. Empty: those of `/etc/resolv.conf`.
         resolvers: Addresses { at_least: 0 } = "", File;
         /// Which addresses of a host are tried: both kinds, beginning with one, or one kind alone.
         ip: Choice { options: &["v6_first", "v4_first", "v6", "v4"] } = "v6_first", File;

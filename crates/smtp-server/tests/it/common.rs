@@ -21,7 +21,7 @@ use scrinium_port::{Port, PortCounters, PortSettings, Ports};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
     AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SendRights,
-    SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    SenderCheckOptions, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -54,6 +54,8 @@ pub(crate) struct Setting {
     pub(crate) tokens: Option<Arc<dyn TokenVerifier>>,
     /// Instead of everybody's own addresses.
     pub(crate) rights: Option<Arc<dyn SendRights>>,
+    /// How senders are checked.
+    pub(crate) check: Option<SenderCheckOptions>,
 }
 
 /// When the clock of a server for submission begins.
@@ -90,6 +92,7 @@ impl Server {
             reaches_others: false,
             tokens: None,
             rights: None,
+            check: None,
         };
         change(&mut setting);
         let folder = tempfile::tempdir().unwrap();
@@ -232,7 +235,8 @@ fn surroundings(
     let service = setting.options.service;
     let postmasters = vec!["bob".to_owned()];
     if service != Service::Submission {
-        let options = ReceptionOptions { service, postmasters, budget, accounts };
+        let check = setting.check.clone();
+        let options = ReceptionOptions { service, postmasters, budget, accounts, check };
         return Arc::new(Reception::new(options, resolver, mailboxes, workers, registry));
     }
     let records: Arc<dyn CredentialRecords> = directory.clone();

@@ -6,4 +6,5 @@ mod common;
 mod hostile;
 mod lmtp;
 mod relay;
+mod sender_check;
 mod submission;
