@@ -398,6 +398,7 @@ impl Databases {
     pub fn delete(&self, name: &str) -> Result<()> {
         let _catalog = self.shared.catalog.lock();
         let database = self.get(name)?;
+        database.check_not_held("it can be deleted")?;
         let mut batch = Batch::for_removing();
         let entry = keys::database_by_name(name);
         if database.volume() == FIRST_VOLUME {

@@ -8,6 +8,7 @@ mod databases;
 mod dropped;
 mod events;
 mod figures;
+mod holds;
 mod memory;
 mod names;
 mod opened;

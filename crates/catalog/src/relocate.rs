@@ -136,6 +136,7 @@ impl Databases {
         if self.shared().placement.get().is_some_and(|placement| placement.stays_first(name)) {
             return Err(stays_first(name));
         }
+        database.check_not_held("it can be moved")?;
         check_room(database, &to)?;
         Ok(to)
     }
@@ -430,6 +431,7 @@ impl Move<'_> {
         let mut moved = self.database.hold_place();
         let writer = self.database.hold_writer();
         self.database.check_there()?;
+        self.database.check_not_held("it can be moved")?;
         if self.task.is_cancelled() {
             drop((writer, moved, catalog));
             return self.pace(0, began).map(|()| false);

@@ -18,6 +18,7 @@ use crate::context::StoreContext;
 use crate::designs::DatabaseObserver;
 use crate::error::{DatabaseError, Result};
 use crate::header::{Header, UNCOUNTED};
+use crate::hold;
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::properties::Properties;
@@ -53,6 +54,8 @@ pub struct Database {
     /// Whether its changes go through the log; changed under the writer's lock only.
     pub(crate) logged: AtomicBool,
     pub(crate) full_text: AtomicBool,
+    /// Whether nothing in it may be lost.
+    pub(crate) held: AtomicBool,
     /// Held by the one who counts purged documents.
     purges: Mutex<()>,
     /// Set when the database is dropped, so that those who still hold it stop.
@@ -105,6 +108,7 @@ impl Database {
         let header = read_header(&context.store, number)?;
         let properties = Properties::read(&context.store, number, &header.name)?;
         let restriction = Restriction::read(&context.store, number)?;
+        let is_held = !hold::read(&context.store, number, &header.name)?.is_empty();
         Ok(Self {
             number,
             uuid: header.uuid,
@@ -123,6 +127,7 @@ impl Database {
             observer,
             logged: AtomicBool::new(properties.logged),
             full_text: AtomicBool::new(properties.full_text),
+            held: AtomicBool::new(is_held),
             purges: Mutex::default(),
             dropped: AtomicBool::new(false),
             left: AtomicBool::new(false),
@@ -342,6 +347,7 @@ impl Database {
     pub fn drop_with(&self, batch: Batch) -> Result<()> {
         let writer = self.writer.lock();
         self.check_there()?;
+        self.check_not_held("it can be deleted")?;
         // Behind the updates that still wait, or they would bring back what is removed.
         if self.properties().logged {
             self.store().commit(batch)?;

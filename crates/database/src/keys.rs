@@ -24,6 +24,7 @@
 //! | Meta | `21` | how far a move of contents had come, `bookmark` of the crate `contents`, as JSON |
 //! | Meta | `23` number | how many purged documents are remembered, 8 bytes; absent where nothing was set |
 //! | Meta | `24` step | a step of an upgrade that was done; in the first store |
+//! | Meta | `25` number | the legal holds, [`crate::hold::LegalHold`], as JSON; absent where there are none |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -42,6 +43,7 @@
 //! | Point | `u32::MAX` `q` time digest upload | the number of the place of an object that is to be looked at, and may have to go |
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
+//! | Scan | number `y` length id revision | a leaf that was replaced while the database was held, [`crate::hold`] |
 //! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
 //! | Point | number `k` keyword | the keyword of this number, as it was first written |
 //! | Point | number `K` keyword in lower case | its number, 2 bytes |
@@ -67,8 +69,8 @@ pub const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
 pub const DERIVED_FAMILIES: [Family; 3] = [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
 /// What a database may have in [`Family::Meta`] besides its header.
-pub const APART: [fn(u32) -> Vec<u8>; 6] =
-    [security, access_list, compaction, properties, restriction, purged_limit];
+pub const APART: [fn(u32) -> Vec<u8>; 7] =
+    [security, access_list, compaction, properties, restriction, purged_limit, legal_holds];
 
 pub fn database_by_name(name: &str) -> Vec<u8> {
     meta(0x10, name.as_bytes())
@@ -109,6 +111,30 @@ pub fn compaction(number: u32) -> Vec<u8> {
 /// How many purged documents are remembered.
 pub fn purged_limit(number: u32) -> Vec<u8> {
     meta(0x23, &number.to_be_bytes())
+}
+
+/// The legal holds of a database.
+pub fn legal_holds(number: u32) -> Vec<u8> {
+    meta(0x25, &number.to_be_bytes())
+}
+
+/// All keys of [`legal_holds`].
+pub const LEGAL_HOLDS_RANGE: (&[u8], &[u8]) = (&[0x25], &[0x26]);
+
+/// A leaf that was replaced while its database was held.
+pub fn held(number: u32, id: &str, revision: &str) -> Vec<u8> {
+    with_number(number, b'y', &with_length(id, revision.as_bytes()))
+}
+
+/// All keys of [`held`].
+pub fn held_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    kind_range(number, b'y')
+}
+
+/// The id and the revision in a key of [`held`].
+pub fn held_of(key: &[u8]) -> Option<(&str, &str)> {
+    let (id, revision) = text_and_rest(key)?;
+    Some((id, std::str::from_utf8(revision).ok()?))
 }
 
 /// A document that was purged, counted from 1.

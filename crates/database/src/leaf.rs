@@ -147,6 +147,14 @@ impl<'a> Leaf<'a> {
         Ok(contents)
     }
 
+    /// Bytes of the fields.
+    ///
+    /// # Errors
+    /// As [`Self::fields`].
+    pub fn value_bytes(&self, id: &str) -> Result<u64> {
+        Ok(self.fields(id)?.value_bytes())
+    }
+
     /// Bytes of the fields and the attachments, before compression and sharing.
     pub fn external_bytes(&self, id: &str) -> Result<u64> {
         let attached: u64 = self.attachments(id)?.iter().map(|attachment| attachment.length).sum();

@@ -26,6 +26,7 @@ pub mod folder;
 mod guard;
 pub mod head;
 pub mod header;
+pub mod hold;
 pub mod keys;
 pub mod leaf;
 pub mod local;
@@ -69,6 +70,7 @@ pub use folder::members::{
 pub use folder::record::{FolderKind, SpecialUse};
 pub use folder::{FolderChange, FolderInfo, FolderUse, Placed};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
+pub use hold::{HeldRevision, LegalHold};
 pub use passed_over::PassedOver;
 pub use properties::Properties;
 pub use read::others::ConflictedDocument;

@@ -96,6 +96,15 @@ pub enum OpenRevision {
 }
 
 impl Database {
+    /// Whether there is a document of this id, or was one whose tombstone is still there.
+    ///
+    /// # Errors
+    /// The database is gone, and what the store reports.
+    pub fn has_revisions(&self, id: &str) -> Result<bool> {
+        self.check_there()?;
+        Ok(self.store().contains(Family::Point, &keys::head(self.number(), id))?)
+    }
+
     /// A document, as far as `access` lets it be read. Without a revision a tombstone is not found.
     ///
     /// # Errors

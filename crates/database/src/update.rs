@@ -17,7 +17,7 @@ pub(crate) mod records;
 mod secret;
 pub(crate) mod together;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use scrinium_assertion::{always, never};
@@ -32,7 +32,7 @@ use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Oversized, Result};
 use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
-use crate::keys;
+use crate::keys::{self, Digest};
 use crate::local::LocalEdit;
 use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Pending, PrefetchedHeads, Writer};
@@ -103,9 +103,13 @@ pub(crate) struct Transaction<'a> {
     /// What the one who edits may do with leaves of documents that the update edits again and again.
     rights: HashMap<String, LeafRights>,
     design_changed: bool,
+    /// What is replaced is kept: the database is held, and not only flags change.
+    keeps_replaced: bool,
     /// Some leaf of the batch is hidden from somebody.
     restricts: bool,
     contents: Vec<Content>,
+    /// Contents that another part of the same batch brings.
+    brought: HashSet<Digest>,
     pins: Vec<Pin>,
     records: Records<'a>,
     /// Folders by the name that an edit gives them, as far as they were looked up.
@@ -305,8 +309,10 @@ impl<'a> Transaction<'a> {
             rewritten: HashMap::new(),
             rights: HashMap::new(),
             design_changed: false,
+            keeps_replaced: database.is_held(),
             restricts: false,
             contents: Vec::new(),
+            brought: HashSet::new(),
             pins: Vec::new(),
             records: Records::new(database.store(), writer.records()),
             folders: HashMap::new(),

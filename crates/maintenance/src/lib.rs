@@ -5,6 +5,8 @@ mod compact;
 mod fixup;
 #[cfg(test)]
 mod formats;
+#[cfg(test)]
+mod holds;
 mod inspect;
 
 pub use compact::{CompactOptions, CompactOrder, CompactStyle, Compacted, Compactor, Purged};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use scrinium_contents::{Content, Upload};
 use scrinium_database::{
     Access, AccessList, AttachmentReader, Changes, ChangesFilter, ChangesQuery, ClearSecret, Condition,
-    DatabaseError, Document, Edit, EditMode, Identity, Level, NewAttachment, OpenRevision, OpenRevisions,
-    Properties, PurgedDocument, PurgedLeaves, ReadOptions, Result, RevisionsDifference, RowQuery, Rows,
-    TransactionPart, Update, Updated,
+    DatabaseError, Document, Edit, EditMode, HeldRevision, Identity, Level, NewAttachment, OpenRevision,
+    OpenRevisions, Properties, PurgedDocument, PurgedLeaves, ReadOptions, Result, RevisionsDifference,
+    RowQuery, Rows, TransactionPart, Update, Updated,
 };
 use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Map, Value};
@@ -254,6 +254,22 @@ impl DatabaseSession {
     /// As there.
     pub fn purge_leaves(&self, wanted: Vec<PurgedLeaves>) -> Result<Vec<PurgedLeaves>> {
         self.require_administrator()?.purge_leaves(wanted)
+    }
+
+    /// As [`Database::held_revisions`](scrinium_database::Database::held_revisions), for administrators of the server.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn held_revisions(&self, after: Option<(&str, &str)>, limit: usize) -> Result<Vec<HeldRevision>> {
+        self.require_administrator()?.held_revisions(after, limit)
+    }
+
+    /// As [`Database::held_revision`](scrinium_database::Database::held_revision), for administrators of the server.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn held_revision(&self, id: &str, revision: &str) -> Result<Document> {
+        self.require_administrator()?.held_revision(id, revision)
     }
 
     /// As [`Database::purged_limit`](scrinium_database::Database::purged_limit), for readers.

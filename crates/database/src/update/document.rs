@@ -14,6 +14,7 @@ use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::folder::record::MemberChangeKind;
 use crate::head::{ChangeRecord, Head};
+use crate::hold;
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
 use crate::validation::replaced;
@@ -47,6 +48,8 @@ pub(super) struct TreeChange<'a> {
 pub(super) struct Rewritten {
     /// As it stands in the batch.
     head: Head,
+    /// Its leaves there that the store does not show.
+    leaves: BTreeMap<Revision, Bytes>,
     /// Contents of leaves that have come since.
     contents: BTreeSet<Digest>,
 }
@@ -93,6 +96,7 @@ impl Transaction<'_> {
         edit.access.check_write(&edit.id, builds)?;
         let id = edit.id.clone();
         let mut before = self.take_before(&id)?;
+        self.keeps_replaced = self.database.is_held() && !effects.is_of_flags;
         let applied = self.apply_to(&mut edit, &effects, &mut before);
         self.put_back(&id, before);
         applied
@@ -387,7 +391,9 @@ impl Transaction<'_> {
             PreparedAttachment::Stub { .. } => None,
         });
         for content in outside.into_iter().chain(attached) {
-            content.write(&mut self.batch);
+            if !self.brought.contains(content.name()) {
+                content.write(&mut self.batch);
+            }
             self.contents.push(content);
         }
     }
@@ -415,8 +421,11 @@ impl Transaction<'_> {
         let record = change.leaf.as_ref().map(|(_, record)| Leaf::decode(id, record)?.contents(id));
         let contents = record.transpose()?.unwrap_or_default();
         let rewritten = self.rewritten.entry(id.to_owned());
-        let rewritten =
-            rewritten.or_insert_with(|| Rewritten { head: before.head.clone(), contents: BTreeSet::new() });
+        let rewritten = rewritten.or_insert_with(|| Rewritten {
+            head: before.head.clone(),
+            leaves: before.leaves.clone(),
+            contents: BTreeSet::new(),
+        });
         rewritten.contents.extend(contents);
         let mut leaves = std::mem::take(&mut before.leaves);
         for revision in change.gone {
@@ -432,11 +441,12 @@ impl Transaction<'_> {
 
     /// Writes the documents that were changed again and again, as the last edit left them.
     pub(super) fn write_rewritten(&mut self) -> Result<()> {
-        for (id, Rewritten { head, contents }) in std::mem::take(&mut self.rewritten) {
+        self.keeps_replaced = self.database.is_held();
+        for (id, Rewritten { head, mut leaves, contents }) in std::mem::take(&mut self.rewritten) {
             let pending = self.changed.remove(&id);
             let pending =
                 pending.ok_or_else(|| never!("a document that is rewritten was changed", "{id}"))?;
-            let leaves = pending.leaves.clone();
+            leaves.extend(pending.leaves.clone());
             let before = Before { head, leaves, is_new: false, is_changed: false };
             self.put_document(&id, &before, pending)?;
             let kept = self.changed.get(&id).map(|pending| pending.head.contents.as_slice());
@@ -501,6 +511,10 @@ impl Transaction<'_> {
     ) -> Result<()> {
         let number = self.database.number();
         for revision in old.all.difference(&new.all) {
+            if self.keeps_replaced {
+                let leaf = self.known_leaf(id, before, (revision, old.is_winner(revision)))?;
+                hold::keep(&mut self.batch, number, (id, revision), (self.now_ms, leaf.as_ref()))?;
+            }
             leaves.remove(revision);
             if !old.is_winner(revision) {
                 self.batch.delete(Family::Scan, &keys::loser(number, id, revision));

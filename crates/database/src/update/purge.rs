@@ -45,6 +45,7 @@ impl Database {
             Err(there) => return there.purge_leaves(wanted),
         };
         self.check_there()?;
+        self.check_not_held("its documents can be purged")?;
         let _purges = self.lock_purges();
         let (record, limit) = (self.compaction_record()?, self.purged_limit()?);
         check_number(wanted.len().min(MAX_EDITS + 1))?;
@@ -68,6 +69,8 @@ impl Database {
 
 impl Transaction<'_> {
     fn purge(&mut self, id: String, named: &[Revision]) -> Result<PurgedLeaves> {
+        // It may be held since a moment.
+        self.database.check_not_held("its documents can be purged")?;
         let mut before = self.take_before(&id)?;
         let result = self.purge_taken(&id, named, &mut before);
         self.put_back(&id, before);

@@ -4,7 +4,7 @@
 //! documents once more and every edit is applied; if one of them fails nothing is put into the log. Else one record of the log
 //! has all of it, so that there is never half of it after a crash, and each database's feed shows its part as ordinary changes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
@@ -21,6 +21,7 @@ use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::header::Header;
+use crate::keys::Digest;
 use crate::leaf::Leaf;
 use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Pending, PrefetchedHeads, Writer};
@@ -220,8 +221,9 @@ fn attempt(parts: &[Ready]) -> std::result::Result<TransactionUpdate, Transactio
         return Err(DatabaseError::Stale.into());
     }
     let mut applied = Vec::with_capacity(parts.len());
+    let mut brought = HashSet::new();
     for ((part, writer), (seen, edits, prefetched)) in parts.iter().zip(&writers).zip(looked) {
-        applied.push(part.apply(writer, &seen, edits, prefetched)?);
+        applied.push(part.apply(writer, &seen, edits, (prefetched, &mut brought))?);
     }
     let update = submit(parts, &mut writers, applied)?;
     drop((writers, stays));
@@ -323,10 +325,11 @@ impl Ready {
         writer: &Writer,
         seen: &[Seen],
         edits: Vec<Result<Prepared>>,
-        prefetched: PrefetchedHeads,
+        (prefetched, brought): (PrefetchedHeads, &mut HashSet<Digest>),
     ) -> std::result::Result<Applied, TransactionRefusal> {
         let room_bytes = edits.iter().flatten().map(Prepared::room_bytes).sum();
         let mut transaction = Transaction::new(&self.database, writer, prefetched, room_bytes);
+        transaction.brought = std::mem::take(brought);
         for Seen { id, winner } in seen {
             let before = transaction.take_before(id)?;
             let now = winner_of(&before.head);
@@ -344,6 +347,9 @@ impl Ready {
                 error => refused(&self.database, place, error),
             })?);
         }
+        // One of several databases that get the same attachment brings it, as the batch is stored whole or not at all.
+        *brought = std::mem::take(&mut transaction.brought);
+        brought.extend(transaction.contents.iter().map(|content| *content.name()));
         Ok(Applied { written: transaction.finish()?, results: updated })
     }
 }

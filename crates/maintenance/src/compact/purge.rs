@@ -71,6 +71,9 @@ impl Subject<'_> {
         if after_ms == 0 {
             return Ok(Purged::default());
         }
+        if self.is_held() {
+            return Ok(Purged { held_by: Some("a legal hold".to_owned()), ..Purged::default() });
+        }
         let until_ms = self.now_ms().saturating_sub(after_ms);
         let Limit { change_number: limit, held_by } = self.purge_limit(until_ms)?;
         let mut purged = Purged { held_by, ..Purged::default() };
@@ -149,6 +152,7 @@ impl Subject<'_> {
         let _purges = self.lock_purges();
         let (mut record, limit) = (self.compaction_record()?, self.purged_limit()?);
         let mut writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
+        self.check_not_held("its tombstones can be purged")?;
         let mut purge = Purge {
             batch: Batch::for_removing(),
             pins: Vec::new(),

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use scrinium_contents::hex;
 use scrinium_contents::record::{Data, ObjectPlace, Placement, Record};
 use scrinium_database::head::Head;
+use scrinium_database::hold::{held_contents, held_name_of};
 use scrinium_database::keys::{self, Digest};
 use scrinium_database::{DatabaseError, Result};
 use scrinium_objects::ObjectError;
@@ -51,10 +52,17 @@ pub(super) fn check_references(
         let Some((digest, _, id)) = keys::reference_of(key).filter(|(_, of, _)| *of == number) else {
             return Ok(());
         };
-        let head = check.get(Family::Point, &keys::head(number, id))?;
-        let refers = head
-            .and_then(|head| Head::decode(&head))
-            .is_some_and(|head| head.contents.binary_search(&digest).is_ok());
+        let refers = match held_name_of(id) {
+            Some((id, revision)) => {
+                let held = check.get(Family::Scan, &keys::held(number, id, revision))?;
+                held.is_some_and(|held| held_contents(id, &held).contains(&digest))
+            }
+            None => {
+                let head = check.get(Family::Point, &keys::head(number, id))?;
+                let head = head.and_then(|head| Head::decode(&head));
+                head.is_some_and(|head| head.contents.binary_search(&digest).is_ok())
+            }
+        };
         if !refers && !check.mends.is_full() && check.mends.references.insert((digest, id.to_owned())) {
             let detail = format!("content {} names it, and it does not refer to that", hex(&digest));
             check.repairs(FindingKind::ReferenceStray, id, detail);

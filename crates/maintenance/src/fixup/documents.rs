@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use scrinium_database::Result;
 use scrinium_database::head::{ChangeRecord, Head};
+use scrinium_database::hold::{held_contents, held_name};
 use scrinium_database::keys::{self, Digest};
 use scrinium_document::{Revision, is_design};
 use scrinium_store::Family;
@@ -70,6 +71,14 @@ pub(super) fn check(check: &mut Check<'_>) -> Result<Documents> {
         }
     }
     check_losers(check)?;
+    let references = &mut documents.references;
+    check.each(Family::Scan, &keys::held_range(number), |_, key, stored| {
+        if let Some((id, revision)) = keys::held_of(key) {
+            let name = held_name(id, revision);
+            held_contents(id, stored).iter().for_each(|digest| references.add(&[digest, name.as_bytes()]));
+        }
+        Ok(())
+    })?;
     documents.check_changes(check)?;
     Ok(documents)
 }
