@@ -66,6 +66,25 @@ impl Formula {
         Ok(machine.selected.unwrap_or_else(|| value.is_true()))
     }
 
+    /// The same with at most `steps` steps of the evaluation, if that is fewer than it may take anyway; takes those that it took
+    /// off `steps`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Formula::evaluate`].
+    pub fn selects_within(
+        &self,
+        document: &dyn Fields,
+        environment: &Environment,
+        steps: &mut u32,
+    ) -> Result<bool, EvaluationError> {
+        let mut machine = Machine::new(&self.program, document, environment).with_steps(*steps);
+        let value = machine.run();
+        *steps = steps.saturating_sub(machine.steps_taken());
+        let value = value?;
+        Ok(machine.selected.unwrap_or_else(|| value.is_true()))
+    }
+
     /// Whether it has a `SELECT` statement, which decides what [`Formula::selects`]; without one its value does.
     #[must_use]
     pub const fn has_selection(&self) -> bool {

@@ -116,6 +116,17 @@ impl<'e> Machine<'e> {
         }
     }
 
+    /// The same with at most this many steps.
+    pub(crate) fn with_steps(mut self, steps: u32) -> Self {
+        (self.steps_left, self.step_limit) = (steps.min(MAX_STEPS), steps.min(MAX_STEPS));
+        self
+    }
+
+    /// The steps so far.
+    pub(crate) const fn steps_taken(&self) -> u32 {
+        self.step_limit.saturating_sub(self.steps_left)
+    }
+
     /// Reckons a node whose operands are constants; none if it has no constant value. Also the steps
     /// that this took.
     pub(crate) fn fold(node: &Node, step_limit: u32) -> (Option<Value>, u32) {

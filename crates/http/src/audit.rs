@@ -37,6 +37,12 @@ pub enum AuditAction {
     MailFileOpened,
     /// An administrator used a database in which documents are hidden from them but for the office.
     FullAccessUsed,
+    /// A legal hold was set.
+    HoldSet,
+    /// A legal hold was lifted.
+    HoldLifted,
+    /// Mail rules were set.
+    MailRulesChanged,
     /// Somebody logged out.
     SessionEnded,
     /// The server ended a session by itself, such as one whose cookie was used by two.
@@ -61,6 +67,9 @@ impl AuditAction {
             Self::ConfigurationSet => "configuration set",
             Self::MailFileOpened => "mail file opened",
             Self::FullAccessUsed => "full access used",
+            Self::HoldSet => "legal hold set",
+            Self::HoldLifted => "legal hold lifted",
+            Self::MailRulesChanged => "mail rules changed",
             Self::SessionEnded => "session ended",
             Self::SessionRevoked => "session revoked",
         }

@@ -48,7 +48,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
 }
 
 /// A document as it was read.
-enum FoundDocument {
+pub(crate) enum FoundDocument {
     Whole(Document),
     /// With attachments in it, which are read as it is sent.
     WithContents {
@@ -59,7 +59,7 @@ enum FoundDocument {
 }
 
 impl FoundDocument {
-    fn of(document: Document) -> Result<Self> {
+    pub(crate) fn of(document: Document) -> Result<Self> {
         if !document.json.has_contents() {
             return Ok(Self::Whole(document));
         }
@@ -83,6 +83,16 @@ pub(crate) async fn get_local(context: &Context) -> Result<Response<Body>> {
     let mut response = response::json_text(StatusCode::OK, document.json);
     response::insert_etag(response.headers_mut(), &tag);
     Ok(response)
+}
+
+/// A document as the whole body, without an ETag.
+pub(crate) fn untagged(context: &Context, found: FoundDocument) -> Result<Response<Body>> {
+    match found {
+        FoundDocument::Whole(document) => Ok(response::json_text(StatusCode::OK, document.json)),
+        FoundDocument::WithContents { begun, length, .. } => {
+            Ok(response::json_body(StatusCode::OK, begun.into_body(context, Some(length))?))
+        }
+    }
 }
 
 /// The document as the whole body; its revision is the ETag unless it comes with what may change while

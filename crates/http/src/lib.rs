@@ -51,9 +51,11 @@ mod framing;
 mod gzip;
 mod handler;
 mod head;
+mod held;
 mod indexes;
 mod intake;
 mod linger;
+mod mail_rules;
 mod multipart;
 mod observer;
 mod open_revisions;
@@ -100,6 +102,7 @@ pub use authority::{
     ProviderEnding, ProviderReturn, ProviderSignIn, SecondStep, Session, SessionToken, SignIn, Verification,
 };
 pub use error::HttpError;
+pub use mail_rules::{MailRules, MailRulesOf, MailRulesRefusal};
 pub use observer::{Observer, Operated, Used};
 pub use operation_log::OperationLogOptions;
 pub use operations::Operation;

@@ -5,13 +5,15 @@ use std::future::ready;
 use scrinium_database::Level;
 
 use crate::error::HttpError;
+use crate::mail_rules::MailRulesOf;
 use crate::operations::Operation;
 use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, Route};
 use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
-    database_updates, databases, design, document, find, folder, handler, indexes, openapi, provider_sign_in,
-    replication, server_pages, session, settings, text_search, transaction, unread, web_pages, write,
+    database_updates, databases, design, document, find, folder, handler, held, indexes, mail_rules, openapi,
+    provider_sign_in, replication, server_pages, session, settings, text_search, transaction, unread,
+    web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -33,6 +35,8 @@ const LINE: Limits = Limits { body: BodyLimit::Bytes(4 * KB), gzip: false, eleme
 /// What an authenticator has made, with certificates of its maker.
 const CREDENTIAL: Limits =
     Limits { body: BodyLimit::Bytes(64 * KB), gzip: false, elements: 1_000, seconds: 10 };
+/// A hundred rules with their formulas.
+const RULES: Limits = Limits { body: BodyLimit::Bytes(512 * KB), gzip: false, elements: 5_000, seconds: 60 };
 const SETTING: Limits = Limits { body: BodyLimit::Bytes(64 * KB), gzip: true, elements: 5_000, seconds: 60 };
 /// As large as the largest access control list.
 const ACCESS: Limits = Limits { body: BodyLimit::Bytes(2 * MB), gzip: true, elements: 100_000, seconds: 60 };
@@ -389,6 +393,26 @@ static ROUTES: &[Route] = &[
         })],
     },
     Route {
+        path: "/_mail_rules",
+        methods: &[
+            get(Operation::Other, PERSON, NONE, |c, _| Box::pin(mail_rules::get(c, MailRulesOf::Own))),
+            act("PUT", Operation::Other, PERSON, RULES, NONE, |c, b| {
+                Box::pin(mail_rules::put(c, b, MailRulesOf::Own))
+            }),
+        ],
+    },
+    Route {
+        path: "/_mail_rules/server",
+        methods: &[
+            get(Operation::Other, ADMINISTRATOR, NONE, |c, _| {
+                Box::pin(mail_rules::get(c, MailRulesOf::Server))
+            }),
+            act("PUT", Operation::Other, ADMINISTRATOR, RULES, NONE, |c, b| {
+                Box::pin(mail_rules::put(c, b, MailRulesOf::Server))
+            }),
+        ],
+    },
+    Route {
         path: "/_replicate",
         methods: &[act("POST", Operation::Other, PERSON, LIST, NONE, |c, b| {
             Box::pin(replication::replicate(c, b))
@@ -580,6 +604,13 @@ static ROUTES: &[Route] = &[
         path: "/{db}/_purge",
         methods: &[act("POST", Operation::Other, ADMINISTRATOR, LIST, NONE, |c, b| {
             Box::pin(compact::purge(c, b))
+        })],
+    },
+    Route {
+        path: "/{db}/_held",
+        // What it shows may be hidden from everybody else, and was deleted.
+        methods: &[get(Operation::Other, ADMINISTRATOR, &["id", "rev", "limit", "attachments"], |c, _| {
+            Box::pin(held::get(c))
         })],
     },
     Route {

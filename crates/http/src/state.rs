@@ -19,6 +19,7 @@ use crate::audit::{Audit, OfficialOpenings};
 use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
 use crate::error::Result;
+use crate::mail_rules::MailRules;
 use crate::observer::Observer;
 use crate::operation_log::{OperationLog, OperationLogOptions};
 use crate::operations::Operations;
@@ -95,6 +96,7 @@ pub struct SharedHttpState {
     observer: OnceLock<Arc<dyn Observer>>,
     audit: OnceLock<Arc<dyn Audit>>,
     replicator: OnceLock<Replicator>,
+    mail_rules: OnceLock<Arc<dyn MailRules>>,
     pub(crate) openings: OfficialOpenings,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
@@ -154,6 +156,13 @@ impl HttpState {
         }
     }
 
+    /// Lets `_mail_rules` set and show rules, from now on. Only the first call counts.
+    pub fn set_mail_rules(&self, rules: Arc<dyn MailRules>) {
+        if self.0.mail_rules.set(rules).is_err() {
+            tracing::warn!("mail rules are kept already");
+        }
+    }
+
     /// Registers the statistics of this crate and joins what requests need.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
@@ -192,6 +201,7 @@ impl HttpState {
             observer: OnceLock::new(),
             audit: OnceLock::new(),
             replicator: OnceLock::new(),
+            mail_rules: OnceLock::new(),
             openings: OfficialOpenings::default(),
             standings: watch::Sender::new(0),
         }))
@@ -217,6 +227,10 @@ impl SharedHttpState {
 
     pub(crate) fn audit(&self) -> Option<&Arc<dyn Audit>> {
         self.audit.get()
+    }
+
+    pub(crate) fn mail_rules(&self) -> Option<&Arc<dyn MailRules>> {
+        self.mail_rules.get()
     }
 
     pub(crate) fn replicator(&self) -> Option<&Replicator> {

@@ -14,6 +14,9 @@ pub struct EnvelopeItems {
     /// What the message is recognised by when it comes once more, for any of its recipients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_id: Option<String>,
+    /// The id that it has in mail files, where somebody who has it forwards it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered_id: Option<String>,
     /// The person who submitted it, by short name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,
@@ -51,8 +54,8 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Fields of a memo that only the server writes: who hears of failures, and what the envelope said.
-pub const SERVER_FIELDS: [&str; 2] = [field::RETURN_PATH, field::ENVELOPE];
+/// Fields of a memo that only the server writes: who hears of failures, what the envelope said, and whether rules were applied.
+pub const SERVER_FIELDS: [&str; 3] = [field::RETURN_PATH, field::ENVELOPE, field::RULES_DONE];
 
 /// Puts what the server has written into a memo in the place of what somebody else wrote there: `stored` is the memo as it
 /// stands in its mail.box, if it does.

@@ -14,6 +14,7 @@ mod authors;
 mod envelope;
 pub mod import;
 mod inbox;
+mod incoming;
 mod mail_file;
 mod mailbox;
 mod memo;
@@ -23,6 +24,7 @@ mod outgoing;
 mod recipients;
 mod reread;
 mod router;
+mod rules;
 mod source;
 mod time;
 
@@ -30,7 +32,8 @@ pub use address::{WrittenAddress, format_address};
 pub use authors::authors_of;
 pub use envelope::{EnvelopeItems, RecipientItems, SERVER_FIELDS, keep_server_fields};
 pub use inbox::{INBOX, into_folder, mail_columns};
-pub use mail_file::{mail_file_access, open_mail_file};
+pub use incoming::IncomingMail;
+pub use mail_file::{legal_holds_of, mail_file_access, open_mail_file};
 pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,
@@ -47,4 +50,5 @@ pub use recipients::{
 };
 pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
+pub use rules::{RuleBook, RuleOwner, RuleSet, RuleSetError, RulesError, is_rules_document};
 pub use source::{MessageSource, SourceWriter};

@@ -1,7 +1,7 @@
 //! Mail databases: each is made for its owner, here and nowhere else.
 
 use scrinium_catalog::Databases;
-use scrinium_database::{DatabaseError, InitialAccess, Properties};
+use scrinium_database::{DatabaseError, InitialAccess, LegalHold, Properties};
 use scrinium_directory::Person;
 use scrinium_views::OpenDatabase;
 
@@ -26,6 +26,18 @@ pub fn open_mail_file(databases: &Databases, person: &Person) -> Result<OpenData
         database.change_properties(Properties { full_text: true, ..properties })?;
     }
     Ok(database)
+}
+
+/// The legal holds on a person's mail database: while there are any, nothing of theirs may go.
+///
+/// # Errors
+/// What the database reports.
+pub fn legal_holds_of(databases: &Databases, person: &Person) -> Result<Vec<LegalHold>, DatabaseError> {
+    match databases.get(&person.mail_file) {
+        Ok(database) => database.legal_holds(),
+        Err(DatabaseError::NotFound { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Who may do what in a mail database: its owner everything, others nothing.

@@ -38,6 +38,7 @@ pub struct Mailboxes {
 }
 
 /// A message that came from another server.
+#[derive(Clone)]
 pub struct IncomingMessage {
     /// As it came, with what this server puts before it.
     pub source: MessageSource,
@@ -50,7 +51,7 @@ pub struct IncomingMessage {
 }
 
 impl IncomingMessage {
-    fn memo(&self, clock: &Clock) -> Result<Map<String, Value>, DepositError> {
+    pub(crate) fn memo(&self, clock: &Clock) -> Result<Map<String, Value>, DepositError> {
         let options = MessageOptions { delivered_s: i64::try_from(clock.now_s()).ok() };
         let mut memo = memo_of_reader(|| Ok(self.source.reader()), self.source.len(), &options)
             .map_err(DepositError::Source)?;
@@ -82,6 +83,9 @@ pub enum DepositError {
     /// It could not be stored.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// A rule does not let it in; the sender is to hear this.
+    #[error("{0}")]
+    Rejected(String),
     /// It could not be read from where it was kept.
     #[error("a message cannot be read from where it was kept: {0}")]
     Source(std::io::Error),

@@ -67,7 +67,11 @@ pub mod field {
     /// What else the envelope of a message that came by SMTP said, [`EnvelopeItems`](crate::EnvelopeItems). Not in a delivered
     /// memo.
     pub const ENVELOPE: &str = "$Envelope";
-    /// `Dead` in a mail.box: nobody could be told that it cannot be delivered.
+    /// `true` in a mail.box: the rules of the server were applied to it. Only the server writes it.
+    pub const RULES_DONE: &str = "$RulesDone";
+    /// Why a rule of the server keeps it back in its mail.box.
+    pub const HOLD_REASON: &str = "HoldReason";
+    /// `Held` in a mail.box: a rule or an administrator keeps it back until somebody takes this field out. `Dead` in a mail.box: nobody could be told that it cannot be delivered.
     pub const STATE: &str = "$State";
     /// Of a delivery failure: why, one text a recipient.
     pub const FAILURE_REASON: &str = "FailureReason";

@@ -8,7 +8,7 @@ use scrinium_http::{Administration, Audit, AuditAction, AuditEntry, ConsoleAnswe
 use scrinium_statistics::{couchdb_stats, prometheus_text};
 use serde_json::{Value, json};
 
-use crate::console::{Command, Console, ReplicateOrder, ServerParts};
+use crate::console::{Command, Console, HoldOrder, ReplicateOrder, ServerParts, change_hold};
 use crate::ground::Ground;
 
 /// What administrators see of a server, and tell it.
@@ -37,6 +37,28 @@ impl Administrated {
         Ok(ConsoleAnswer { text, data: Some(json!({"id": id, "done": word})) })
     }
 
+    /// Sets or lifts a legal hold, and puts that on record.
+    fn change_hold(
+        &self,
+        order: &HoldOrder,
+        sets: bool,
+        (by, from): (&Identity, IpAddr),
+    ) -> Result<ConsoleAnswer, String> {
+        let (databases, people) = self.ground.people().ok_or("the server is about to stop")?;
+        let name = by.name().unwrap_or_default();
+        let reply = change_hold(&databases, people.as_ref(), (order, sets), name);
+        let reply = reply.map_err(|error| error.to_string())?;
+        let entry = AuditEntry {
+            action: if sets { AuditAction::HoldSet } else { AuditAction::HoldLifted },
+            target: reply.data.get("database").and_then(Value::as_str).unwrap_or_default(),
+            person: by.name(),
+            address: Some(from),
+            details: Some(&reply.data),
+        };
+        Audit::record(self.ground.log_database(), &entry);
+        Ok(ConsoleAnswer { text: reply.text, data: Some(reply.data) })
+    }
+
     /// Puts on record that a key was set; `told` is what the console answered with.
     fn audit(&self, command: &Command, told: &Value, by: &Identity, from: IpAddr) {
         let Command::SetConfiguration { name, .. } = command else { return };
@@ -61,6 +83,10 @@ impl Administration for Administrated {
         }
         if let Ok(Command::Replicate(order)) = Command::parse(command) {
             return self.replicate(&order, by);
+        }
+        let parsed = Command::parse(command);
+        if let Ok(Command::SetHold(order) | Command::LiftHold(order)) = &parsed {
+            return self.change_hold(order, matches!(parsed, Ok(Command::SetHold(_))), (by, from));
         }
         let reply = self.console.execute(command).map_err(|error| error.to_string())?;
         if let Ok(command @ Command::SetConfiguration { .. }) = Command::parse(command) {

@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 use scrinium_catalog::{Databases, NameRange};
 use scrinium_clock::Clock;
 use scrinium_database::Properties;
+use scrinium_directory::NameLookup;
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::OutboundControls;
 use scrinium_replication::Replicator;
@@ -51,6 +52,7 @@ pub struct Ground {
     /// While outgoing mail is sent.
     outbound: RwLock<Option<OutboundControls>>,
     replicator: RwLock<Option<Replicator>>,
+    people: RwLock<Option<Arc<dyn NameLookup>>>,
     fixups: Fixups,
     freezes: Freezes,
     backups: BackupFigures,
@@ -144,6 +146,7 @@ impl Ground {
             databases: RwLock::default(),
             outbound: RwLock::default(),
             replicator: RwLock::default(),
+            people: RwLock::default(),
             fixups,
             freezes,
         }
@@ -191,6 +194,17 @@ impl Ground {
     /// Lets the console ask the queue of outgoing mail, and order it.
     pub(crate) fn set_outbound(&self, outbound: Option<OutboundControls>) {
         *self.outbound.write() = outbound;
+    }
+
+    /// Knows people by their names, until the server stops.
+    pub(crate) fn set_people(&self, people: Option<Arc<dyn NameLookup>>) {
+        *self.people.write() = people;
+    }
+
+    /// The databases, and who knows people by their names, while the server runs.
+    pub(crate) fn people(&self) -> Option<(Databases, Arc<dyn NameLookup>)> {
+        let (_, databases) = self.open_databases().ok()?;
+        Some((databases, self.people.read().clone()?))
     }
 
     /// Changes that are held for a snapshot.

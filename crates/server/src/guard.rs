@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use scrinium_catalog::is_mailbox;
 use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Level, Secret, Submission};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person, check_password};
-use scrinium_mail::{Resolver, check_mailable, field, format_address, keep_server_fields};
+use scrinium_mail::{Resolver, check_mailable, field, format_address, is_rules_document, keep_server_fields};
 use serde_json::{Map, Value};
 
 use crate::config::{RunningConfiguration, Settings};
@@ -41,6 +41,7 @@ impl Guard for OwnDatabases {
         }
         let directory = self.directory()?;
         if submission.database.name() == DIRECTORY_DATABASE {
+            check_rules(&submission)?;
             if let Some(password) = submission.document.get("password").and_then(Value::as_str) {
                 self.check_length(password)?;
             }
@@ -74,6 +75,15 @@ impl Guard for OwnDatabases {
         password.as_deref().map_or(Ok(()), |password| self.check_length(password))?;
         Ok(password)
     }
+}
+
+/// Refuses to write mail rules as documents: each person sets their own, and what they are is checked then.
+fn check_rules(submission: &Submission<'_>) -> Result<(), DatabaseError> {
+    let id = submission.document.get("_id").and_then(Value::as_str).unwrap_or_default();
+    if submission.access.identity().is_some() && is_rules_document(id) {
+        return Err(forbidden("Mail rules are set by `/_mail_rules`.".to_owned()));
+    }
+    Ok(())
 }
 
 /// Refuses to set a password for who has not shown just now that it is them: a cookie that was taken, or a program's app

@@ -37,6 +37,7 @@ mod machine;
 mod mail_import;
 mod mail_out;
 mod mail_ports;
+mod mail_rules;
 pub mod messages;
 mod people;
 mod people_command;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
 use scrinium_directory::Logins;
-use scrinium_mail::{Mailboxes, Resolver};
+use scrinium_mail::{IncomingMail, Resolver};
 use scrinium_outbound::Dns;
 use scrinium_port::{Port, PortCounters, PortSettings, SocketPort};
 use scrinium_sender_authentication::{Answer, Question};
@@ -31,7 +31,7 @@ const SHARE_OF_ONE: u64 = 64;
 /// What mail that comes in needs of the server.
 pub(crate) struct MailParts {
     pub(crate) resolver: Resolver,
-    pub(crate) mailboxes: Mailboxes,
+    pub(crate) mail: IncomingMail,
     pub(crate) accounts: Accounts,
     /// Lets people in who hand messages in.
     pub(crate) logins: Arc<Logins>,
@@ -122,7 +122,7 @@ impl Maker<'_> {
                 check: if service == Service::Relay { self.sender_check()? } else { None },
             },
             parts.resolver.clone(),
-            parts.mailboxes.clone(),
+            parts.mail.clone(),
             ground.workers().clone(),
             ground.statistics(),
         );
@@ -174,7 +174,7 @@ impl Maker<'_> {
                 reaches_others: settings.outbound.route != "off",
             },
             parts.resolver.clone(),
-            parts.mailboxes.clone(),
+            parts.mail.clone(),
             ground.workers().clone(),
             ground.statistics(),
         );
@@ -240,6 +240,7 @@ fn server_options(ground: &Ground, settings: &Settings, service: Service) -> Ser
     options.limits.message_bytes = settings.smtp.max_message_bytes;
     options.limits.recipients = settings.smtp.max_recipients;
     options.times.command_ms = milliseconds(settings.smtp.command_timeout);
+    options.future_release_s = Some(settings.submission.max_hold.as_secs()).filter(|seconds| *seconds > 0);
     options.hides_clients = service == Service::Submission && settings.submission.hide_clients;
     options
 }

@@ -8,7 +8,7 @@ use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
-use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
+use scrinium_mail::{IncomingMail, Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_outbound::OutboundHandle;
 use scrinium_port::{Port, Ports};
 use scrinium_replication::Replicator;
@@ -25,6 +25,7 @@ use crate::ground::Ground;
 use crate::guard::OwnDatabases;
 use crate::log_database::LogWriter;
 use crate::mail_ports::{MailParts, listening, mail_ports};
+use crate::mail_rules::KeptRules;
 use crate::people::{People, PeopleParts};
 use crate::replication::replicator;
 use crate::storage::Storage;
@@ -64,6 +65,7 @@ impl Running {
         ground.set_databases(Some((storage.store.clone(), storage.databases.clone())));
         let directory = Arc::new(Directory::open(&storage.databases).map_err(Failure::work)?);
         let lookup: Arc<dyn NameLookup> = directory.clone();
+        ground.set_people(Some(Arc::clone(&lookup)));
         let resolver = Resolver::new(lookup, &settings.mail.domains);
         storage.databases.set_guard(Arc::new(OwnDatabases::new(&directory, ground.configuration())));
         prepare_directory(&directory, &settings, terminal)?;
@@ -102,16 +104,15 @@ impl Running {
         });
         state.set_observer(Arc::new(log.clone()));
         state.set_audit(Arc::new(log.clone()));
+        state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
         let notices = mailboxes.clone();
-        let parts = MailParts {
-            resolver,
-            mailboxes,
-            accounts: accounts.clone(),
-            logins,
-            open: state.open_connections(),
-        };
+        let recorded = log.clone();
+        let mail = IncomingMail::new(&storage.databases, mailboxes, resolver.clone(), statistics)
+            .on_routed(move |routed| recorded.routed(routed));
+        let parts =
+            MailParts { resolver, mail, accounts: accounts.clone(), logins, open: state.open_connections() };
         let ports = bind(ground, &settings, (&state, &parts), accounts)?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));
@@ -137,6 +138,7 @@ impl Running {
             // One that has just ended need not be told.
             let _told = ground.tasks().cancel(task.id);
         }
+        ground.set_people(None);
         ground.set_outbound(None);
         ground.set_replicator(None);
         self.replicator.stop().await;

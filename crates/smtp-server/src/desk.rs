@@ -2,7 +2,7 @@
 
 use scrinium_directory::Found;
 use scrinium_mail::Resolver;
-use scrinium_smtp::{Envelope, RecipientVerdict, Refusal};
+use scrinium_smtp::{Envelope, EnvelopeRecipient, RecipientVerdict, Refusal};
 use scrinium_smtp_wire::{Domain, ForwardPath};
 
 /// The mailbox that each domain has (RFC 5321 §4.5.1).
@@ -50,18 +50,17 @@ impl Desk {
         is_named && self.is_here(path) && !self.postmasters.is_empty()
     }
 
-    /// To whom the memo goes: addresses as they were given, and the postmasters by their names.
-    pub(crate) fn recipients(&self, envelope: &Envelope) -> Vec<String> {
-        let mut recipients = Vec::with_capacity(envelope.recipients.len());
-        for recipient in &envelope.recipients {
+    /// To whom the memo goes, for each recipient of the envelope: the address as it was given, or the postmasters by their names.
+    pub(crate) fn recipients(&self, envelope: &Envelope) -> Vec<Vec<String>> {
+        let of_one = |recipient: &EnvelopeRecipient| {
             let address = address_of(&recipient.path);
             if self.is_postmaster(&recipient.path) && matches!(self.resolver.find(&address), Found::Nobody) {
-                recipients.extend(self.postmasters.iter().cloned());
+                self.postmasters.clone()
             } else {
-                recipients.push(address);
+                vec![address]
             }
-        }
-        recipients
+        };
+        envelope.recipients.iter().map(of_one).collect()
     }
 }
 

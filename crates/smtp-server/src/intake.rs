@@ -1,11 +1,12 @@
-//! A message on its way in: its text is kept while it comes, and when it is whole it goes into a mail.box.
+//! A message on its way in: its text is kept while it comes, and when it is whole it goes into mail files or a mail.box.
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 
 use scrinium_accounting::Account;
+use scrinium_database::DatabaseError;
 use scrinium_mail::{
-    DepositError, Deposited, EnvelopeItems, IncomingMessage, Mailboxes, MessageSource, RecipientItems,
+    DepositError, Deposited, EnvelopeItems, IncomingMail, IncomingMessage, MessageSource, RecipientItems,
 };
 use scrinium_sender_authentication::MessageReader;
 use scrinium_smtp::{Answer, Envelope, Refusal, RepeatId, TextSummary};
@@ -21,12 +22,12 @@ use crate::spool::{Spool, SpoolBudget, SpoolRoom};
 const READ_BYTES: usize = 64 << 10;
 
 /// Gives a whole text, and the room that it takes.
-type Whole = Box<dyn FnOnce() -> io::Result<(MessageSource, SpoolRoom)> + Send>;
+type WholeText = Box<dyn FnOnce() -> io::Result<(MessageSource, SpoolRoom)> + Send>;
 
 /// Where texts are kept, and where messages go.
 pub(crate) struct Intake {
     budget: SpoolBudget,
-    mailboxes: Mailboxes,
+    mail: IncomingMail,
     workers: WorkerPool,
     check: Option<SenderCheck>,
     accepted: Counter,
@@ -41,26 +42,19 @@ pub(crate) struct IncomingText {
     return_path: Vec<u8>,
 }
 
-impl IncomingText {
-    /// How many recipients it has.
-    pub(crate) fn recipients(&self) -> usize {
-        self.envelope.recipients.len()
-    }
-}
-
 impl Intake {
     /// Registers `PROTOCOL.Messages` and `PROTOCOL.Messages.Repeated`.
     pub(crate) fn register(
         protocol: &str,
         budget: SpoolBudget,
-        mailboxes: Mailboxes,
+        mail: IncomingMail,
         (workers, check): (WorkerPool, Option<SenderCheck>),
         registry: &Registry,
     ) -> Self {
         let counter = |name: &str| registry.counter(&format!("{protocol}.{name}"));
         Self {
             budget,
-            mailboxes,
+            mail,
             workers,
             check,
             accepted: counter("Messages"),
@@ -112,44 +106,68 @@ impl Intake {
         desk: &Desk,
         (summary, submitter): (TextSummary, Option<String>),
     ) -> Result<Deposited, Refusal> {
+        let mail = self.mail.clone();
+        let store = move |whole: &WholeMessage| mail.accept(&whole.id, &whole.message);
+        let deposited = self.stored(incoming, desk, (summary, submitter), store).await?;
+        self.count(deposited);
+        Ok(deposited)
+    }
+
+    /// The same for each recipient alone, in their order.
+    pub(crate) async fn finish_each(
+        &self,
+        incoming: IncomingText,
+        desk: &Desk,
+        summary: TextSummary,
+    ) -> Vec<Result<Deposited, Refusal>> {
+        let (count, mail) = (incoming.envelope.recipients.len(), self.mail.clone());
+        let store =
+            move |whole: &WholeMessage| Ok(mail.accept_each(&whole.id, &whole.message, &whole.recipients));
+        match self.stored(incoming, desk, (summary, None), store).await {
+            Ok(each) => each.into_iter().map(|stored| self.answer(stored)).collect(),
+            Err(refusal) => vec![Err(refusal); count],
+        }
+    }
+
+    /// What `store` gives for the whole message, on a thread that may wait for the disk.
+    async fn stored<T: Send + 'static>(
+        &self,
+        incoming: IncomingText,
+        desk: &Desk,
+        (summary, submitter): (TextSummary, Option<String>),
+        store: impl FnOnce(&WholeMessage) -> Result<T, DepositError> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let IncomingText { envelope, spool, return_path } = incoming;
         let examined = self.check.as_ref().and_then(|check| Some((check, check.examined(&envelope)?)));
-        let whole: Whole = match examined {
+        let text: WholeText = match examined {
             Some(examined) => {
                 let checked = self.checked(examined, &envelope, (spool, return_path)).await?;
                 Box::new(move || Ok(checked))
             }
             None => Box::new(move || spool.finish()),
         };
-        let (recipients, mailboxes) = (desk.recipients(&envelope), self.mailboxes.clone());
-        let deposit = move || {
-            let (source, _room) = whole().map_err(DepositError::Source)?;
+        let recipients = desk.recipients(&envelope);
+        let work = move || {
+            let (source, _room) = text().map_err(DepositError::Source)?;
             let message = IncomingMessage {
                 source,
-                recipients,
+                recipients: recipients.concat(),
                 return_path: envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default(),
                 envelope: envelope_items(&envelope, &summary, submitter),
             };
-            mailboxes.deposit_message(&memo_id(&summary.repeat_ids), &message)
+            store(&WholeMessage { id: memo_id(&summary.repeat_ids), message, recipients })
         };
-        let refusal = match self.workers.run(deposit).await {
-            Ok(Ok(deposited)) => {
-                self.count(deposited);
-                return Ok(deposited);
-            }
-            Ok(Err(DepositError::Memo(error))) => {
-                Refusal::new(554, 6, 0, &format!("The message is not one: {error}"))
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "a message could not be stored");
-                Refusal::trouble()
-            }
+        match self.workers.run(work).await {
+            Ok(stored) => stored.map_err(|error| refusal_of(&error)),
             Err(error) => {
                 tracing::warn!(%error, "a message was not taken");
-                Refusal::trouble()
+                Err(Refusal::trouble())
             }
-        };
-        Err(refusal)
+        }
+    }
+
+    fn answer(&self, stored: Result<Deposited, DepositError>) -> Result<Deposited, Refusal> {
+        stored.inspect(|deposited| self.count(*deposited)).map_err(|error| refusal_of(&error))
     }
 
     /// The text of a message of another server, with what was found out about its sender.
@@ -206,6 +224,32 @@ fn unkept(error: &io::Error) -> Refusal {
     }
     tracing::warn!(%error, "a message could not be kept in a temporary file");
     Refusal::trouble()
+}
+
+/// A message that is to be stored.
+struct WholeMessage {
+    id: String,
+    message: IncomingMessage,
+    /// Whom the message is for, for each recipient of the envelope.
+    recipients: Vec<Vec<String>>,
+}
+
+/// What the client hears of a message that was not stored.
+fn refusal_of(error: &DepositError) -> Refusal {
+    match error {
+        DepositError::Memo(error) => Refusal::new(554, 6, 0, &format!("The message is not one: {error}")),
+        DepositError::Rejected(text) => Refusal::new(550, 7, 1, text),
+        DepositError::Database(DatabaseError::TooLarge { .. }) => {
+            Refusal::new(552, 3, 4, "The message is larger than the mailbox takes")
+        }
+        DepositError::Database(DatabaseError::Forbidden { .. } | DatabaseError::Invalid { .. }) => {
+            Refusal::new(550, 2, 1, "The mailbox does not take this message")
+        }
+        error => {
+            tracing::warn!(%error, "a message could not be stored");
+            Refusal::trouble()
+        }
+    }
 }
 
 /// What the memo keeps of an envelope, for those who pass the message on.

@@ -1,4 +1,4 @@
-//! Messages for people of this server: who they are, and the mail.box that keeps each message until it is delivered.
+//! Messages for people of this server: who they are, and the mail files that messages go into.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_accounting::{Account, Accounts, Holder};
 use scrinium_credentials::Protection;
-use scrinium_mail::{Mailboxes, Resolver};
+use scrinium_mail::{Deposited, IncomingMail, Resolver};
 use scrinium_port::Link;
-use scrinium_smtp::{Answer, Delivery, RecipientVerdict, Request, Service, TextSummary};
+use scrinium_smtp::{Answer, Delivery, RecipientVerdict, Refusal, Request, Service, TextSummary};
 use scrinium_smtp_wire::ForwardPath;
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
@@ -53,7 +53,7 @@ impl Reception {
     pub fn new(
         options: ReceptionOptions,
         resolver: Resolver,
-        mailboxes: Mailboxes,
+        mail: IncomingMail,
         workers: WorkerPool,
         registry: &Registry,
     ) -> Self {
@@ -64,7 +64,7 @@ impl Reception {
             service,
             accounts,
             desk: Desk { resolver, postmasters },
-            intake: Intake::register(protocol, budget, mailboxes, (workers, check), registry),
+            intake: Intake::register(protocol, budget, mail, (workers, check), registry),
             refused: registry.counter(&format!("{protocol}.Recipients.Refused")),
         };
         Self { shared: Arc::new(shared) }
@@ -119,15 +119,23 @@ impl Sender {
     /// The message is safe for all its recipients when this answers, or none of it is kept.
     async fn finish(&mut self, summary: TextSummary) -> Answer {
         let Some(incoming) = self.incoming.take() else { return Answer::Trouble };
-        let recipients = incoming.recipients();
-        let delivery = match self.shared.intake.finish(incoming, &self.shared.desk, (summary, None)).await {
-            Ok(_) => Delivery::Accepted,
-            Err(refusal) => Delivery::Refused(refusal),
-        };
-        match self.shared.service {
-            Service::Lmtp => Answer::FinishedEach(vec![delivery; recipients]),
-            Service::Relay | Service::Submission => Answer::Finished(delivery),
+        let Shared { intake, desk, service, .. } = &*self.shared;
+        match service {
+            Service::Lmtp => {
+                let each = intake.finish_each(incoming, desk, summary).await;
+                Answer::FinishedEach(each.into_iter().map(delivery).collect())
+            }
+            Service::Relay | Service::Submission => {
+                Answer::Finished(delivery(intake.finish(incoming, desk, (summary, None)).await))
+            }
         }
+    }
+}
+
+fn delivery(stored: Result<Deposited, Refusal>) -> Delivery {
+    match stored {
+        Ok(_) => Delivery::Accepted,
+        Err(refusal) => Delivery::Refused(refusal),
     }
 }
 

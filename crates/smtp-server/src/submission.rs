@@ -8,7 +8,7 @@ use scrinium_accounting::{Account, Accounts, Holder};
 use scrinium_credentials::sasl::Claim;
 use scrinium_credentials::{Answer as Denial, Protection, Protocol};
 use scrinium_directory::{ADMINISTRATOR_ROLE, Approach, Login, LoginError, Logins, Person, TokenVerifier};
-use scrinium_mail::{Deposited, Mailboxes, Resolver, authors_of};
+use scrinium_mail::{Deposited, IncomingMail, Resolver, authors_of};
 use scrinium_port::Link;
 use scrinium_smtp::{
     Answer, Delivery, Envelope, HeadFields, LoginVerdict, RecipientQuestion, RecipientVerdict, Refusal,
@@ -67,20 +67,14 @@ impl Submission {
     pub fn new(
         options: SubmissionOptions,
         resolver: Resolver,
-        mailboxes: Mailboxes,
+        mail: IncomingMail,
         workers: WorkerPool,
         registry: &Registry,
     ) -> Self {
         let counter = |name: &str| registry.counter(&format!("Submission.{name}"));
         let shared = Shared {
             desk: Desk { resolver, postmasters: options.postmasters.clone() },
-            intake: Intake::register(
-                "Submission",
-                options.budget.clone(),
-                mailboxes,
-                (workers, None),
-                registry,
-            ),
+            intake: Intake::register("Submission", options.budget.clone(), mail, (workers, None), registry),
             refused: counter("Recipients.Refused"),
             forbidden: counter("Senders.Refused"),
             overspent: counter("Limited"),

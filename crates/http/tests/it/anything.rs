@@ -414,6 +414,10 @@ fn usual_body(method: &str, path: &str) -> Value {
         (_, "/{db}/_security") => {
             json!({"admins": {"names": ["a"], "roles": []}, "members": {"names": [], "roles": ["b"]}})
         }
+        (_, "/_mail_rules" | "/_mail_rules/server") => {
+            json!({"rules": [{"name": "n", "when": "Subject = \"x\"", "actions": [{"move": "A"}, {"mark": ["read"]}],
+            "stop": true}]})
+        }
         (_, "/{db}/_properties") => json!({"logged": true}),
         (_, "/{db}/_acl") => {
             json!({"default": {"level": "manager"}, "anonymous": {"level": "no_access"}, "entries": [

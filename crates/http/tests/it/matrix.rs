@@ -61,6 +61,8 @@ const LISTED: &[&str] = &[
     "/_membership",
     "/_openapi.json",
     "/_console",
+    "/_mail_rules",
+    "/_mail_rules/server",
     "/_replicate",
     "/_scheduler/jobs",
     "/_scheduler/jobs/{job}",
@@ -90,6 +92,7 @@ const LISTED: &[&str] = &[
     "/{db}/_view_cleanup",
     "/{db}/_ensure_full_commit",
     "/{db}/_purge",
+    "/{db}/_held",
     "/{db}/_purged_infos",
     "/{db}/_purged_infos_limit",
     "/{db}/_find",
@@ -174,6 +177,7 @@ pub(crate) fn address_of(path: &str, database: &str) -> String {
 /// What is tried of a query parameter.
 fn values_of(parameter: &str) -> &'static [&'static str] {
     match parameter {
+        "id" => &["hid-s"],
         "rev" => &["2-fadefadefadefadefadefadefadefade", "2-00000000000000000000000000000000"],
         "atts_since" => &["[\"2-00000000000000000000000000000000\"]", "[]"],
         "open_revs" => &["all", "[\"2-fadefadefadefadefadefadefadefade\"]"],
@@ -340,6 +344,7 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
         ) => {
             vec![json!({})]
         }
+        (_, "/_mail_rules" | "/_mail_rules/server") => vec![json!({"rules": []})],
         (_, "/{db}/_ensure_full_commit") => vec![json!({})],
         (_, "/{db}/_purge") => vec![json!({"hid-s": [HIDDEN], "half-w": [LOW]})],
         ("PUT", "/{db}") => vec![Value::Null],

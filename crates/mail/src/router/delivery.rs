@@ -9,7 +9,7 @@ use scrinium_assertion::{always, never};
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_database::{
-    Access, Database, DatabaseError, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions, Update,
+    Access, Database, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Update,
 };
 use scrinium_directory::Person;
 use scrinium_views::OpenDatabase;
@@ -18,11 +18,11 @@ use serde_json::{Map, Value};
 use super::failure::{Failure, is_failure_memo};
 use super::waiting::Waiting;
 use crate::envelope::EnvelopeItems;
-use crate::inbox::{INBOX, into_folder};
 use crate::mail_file::open_mail_file;
 use crate::memo::{field, recipients_of};
 use crate::outgoing::OutgoingQueue;
 use crate::recipients::{OutsideRecipient, Resolver};
+use crate::rules::{RuleBook, RuleOwner, Verdict};
 use crate::time::now_text;
 
 /// Who takes mail from a mail.box to mail files.
@@ -39,6 +39,10 @@ pub(super) struct Outcome {
     pub(super) failures: Vec<Failure>,
     /// Why it must be tried again.
     pub(super) later: Option<String>,
+    /// It is not delivered before this time (RFC 4865), in milliseconds since 1970.
+    pub(super) release_ms: Option<u64>,
+    /// Why a rule of the server keeps it back.
+    pub(super) held: Option<String>,
 }
 
 /// Delivers memos into mail databases.
@@ -46,6 +50,7 @@ pub(super) struct Deliverer<'r> {
     pub(super) databases: &'r Databases,
     pub(super) mailboxes: &'r [OpenDatabase],
     pub(super) resolver: &'r Resolver,
+    pub(super) rules: &'r RuleBook,
     /// Where messages go that are for people elsewhere.
     pub(super) outgoing: Option<&'r OutgoingQueue>,
     /// Updates that may be on their way to the disk at once.
@@ -56,14 +61,49 @@ pub(super) struct Deliverer<'r> {
 struct Copy {
     id: String,
     json: Bytes,
+    /// As it stands in the mail.box.
+    memo: Map<String, Value>,
     attachments: Vec<NewAttachment>,
 }
 
-/// A memo of the round, by its place there, for one person.
+/// Whose a database is that gets memos.
+#[derive(Clone)]
+enum Target {
+    Person(Arc<Person>),
+    /// A journal, by its name.
+    Journal(String),
+}
+
+/// A memo of the round, by its place there, for one person or journal.
 #[derive(Clone)]
 struct Addressed {
     place: usize,
-    person: Arc<Person>,
+    target: Target,
+    /// What the rules of the server make of it.
+    servers: Arc<Verdict>,
+}
+
+impl Target {
+    fn open(&self, databases: &Databases) -> Result<OpenDatabase, DatabaseError> {
+        match self {
+            Self::Person(person) => open_mail_file(databases, person),
+            Self::Journal(name) => match databases.get(name) {
+                Err(DatabaseError::NotFound { .. }) => match databases.create(name, &InitialAccess::Closed) {
+                    // Somebody else made it in this moment.
+                    Err(DatabaseError::Exists { .. }) => databases.get(name),
+                    created => created,
+                },
+                found => found,
+            },
+        }
+    }
+
+    fn database(&self) -> &str {
+        match self {
+            Self::Person(person) => &person.mail_file,
+            Self::Journal(name) => name,
+        }
+    }
 }
 
 /// An update on its way, with the memos that it delivers, in the order of its edits.
@@ -77,11 +117,20 @@ struct Sent {
 /// is there, or its tombstone, is how a delivery is remembered: it is written in the same batch as the memo,
 /// and a recipient who deletes the memo leaves it in place.
 pub(super) fn delivered_id(mailbox: &Database, memo: &Waiting) -> String {
-    if let Some(repeat_id) = EnvelopeItems::of_memo(&memo.memo).repeat_id {
-        let mut hasher = blake3::Hasher::new_derive_key("scrinium 2026 id of a delivered message of SMTP");
-        return hasher.update(repeat_id.as_bytes()).finalize().to_hex().chars().take(32).collect();
+    let items = EnvelopeItems::of_memo(&memo.memo);
+    if let Some(id) = items.delivered_id {
+        return id;
+    }
+    if let Some(repeat_id) = items.repeat_id {
+        return repeated_id(&repeat_id);
     }
     id_of("scrinium 2026 id of a delivered memo", mailbox, memo)
+}
+
+/// The id in a mail database of a message of SMTP that is recognised by `repeat_id`, whichever way it gets there.
+pub(crate) fn repeated_id(repeat_id: &str) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("scrinium 2026 id of a delivered message of SMTP");
+    hasher.update(repeat_id.as_bytes()).finalize().to_hex().chars().take(32).collect()
 }
 
 /// The id of the message in the queue of outgoing mail.
@@ -170,15 +219,25 @@ impl Deliverer<'_> {
     ) -> (BTreeMap<String, Vec<Addressed>>, Vec<(usize, Vec<OutsideRecipient>)>) {
         let mut by_file: BTreeMap<String, Vec<Addressed>> = BTreeMap::new();
         let mut outside = Vec::new();
+        let now_ms = self.databases.clock().now_ms();
         for (place, (memo, outcome)) in round.iter().zip(outcomes).enumerate() {
-            let recipients = match recipients_of(&memo.memo) {
+            let mut recipients = match recipients_of(&memo.memo) {
                 Ok(recipients) => recipients,
                 Err(error) => {
                     outcome.failures.push(Failure { recipient: String::new(), reason: error.to_string() });
                     continue;
                 }
             };
+            let Some(servers) = self.judged(memo, outcome) else { continue };
+            recipients.extend(servers.forwards.iter().cloned());
             let expansion = self.resolver.expand(&recipients);
+            let release_ms = EnvelopeItems::of_memo(&memo.memo).release_ms;
+            // What is for others alone waits in the queue of outgoing mail.
+            outcome.release_ms =
+                release_ms.filter(|release| *release > now_ms && !expansion.people.is_empty());
+            if outcome.release_ms.is_some() {
+                continue;
+            }
             let takes = |recipient: &OutsideRecipient| {
                 self.outgoing.is_some_and(|queue| queue.takes(&recipient.address))
             };
@@ -196,15 +255,40 @@ impl Deliverer<'_> {
                     reason: failure.to_string(),
                 }),
             );
-            for person in expansion.people {
-                let memos = by_file.entry(person.mail_file.clone()).or_default();
+            let people = expansion.people.into_iter().map(Target::Person);
+            let journals = servers.journals.iter().cloned().map(Target::Journal);
+            for target in people.chain(journals) {
+                let memos = by_file.entry(target.database().to_owned()).or_default();
                 // Two people may share one mail database.
                 if memos.last().is_none_or(|last| last.place != place) {
-                    memos.push(Addressed { place, person });
+                    memos.push(Addressed { place, target, servers: Arc::clone(&servers) });
                 }
             }
         }
         (by_file, outside)
+    }
+
+    /// What the rules of the server make of a memo; nothing where it goes no further.
+    fn judged(&self, memo: &Waiting, outcome: &mut Outcome) -> Option<Arc<Verdict>> {
+        if memo.memo.get(field::RULES_DONE) == Some(&Value::Bool(true)) {
+            return Some(Arc::default());
+        }
+        let verdict = match self.rules.judge(RuleOwner::Server, &memo.memo) {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                outcome.later = Some(format!("the rules of the server: {error}"));
+                return None;
+            }
+        };
+        if let Some(text) = &verdict.reject {
+            outcome.failures.push(Failure { recipient: String::new(), reason: text.clone() });
+            return None;
+        }
+        if verdict.hold.is_some() {
+            outcome.held.clone_from(&verdict.hold);
+            return None;
+        }
+        Some(Arc::new(verdict))
     }
 
     fn send(
@@ -215,7 +299,7 @@ impl Deliverer<'_> {
         outcomes: &mut [Outcome],
     ) -> Result<Option<Sent>, DatabaseError> {
         let first = memos.first().ok_or_else(|| never!("a mail file that is listed gets a memo"))?;
-        let database = open_mail_file(self.databases, &first.person)?;
+        let database = first.target.open(self.databases)?;
         let mut edits = Vec::with_capacity(memos.len());
         let mut sent = Vec::with_capacity(memos.len());
         for addressed in memos {
@@ -246,14 +330,14 @@ impl Deliverer<'_> {
                     }
                 },
             };
-            edits.push(Edit {
-                id: Some(copy.id.clone()),
-                json: copy.json.clone(),
-                attachments: copy.attachments.clone(),
-                folders: into_folder(INBOX),
-                ..Edit::default()
-            });
-            sent.push(addressed.clone());
+            match self.edit_for(addressed, (mailbox, memo, &*copy)) {
+                Ok(Ok(edit)) => {
+                    edits.push(edit);
+                    sent.push(addressed.clone());
+                }
+                Ok(Err(failure)) => outcome.failures.push(failure),
+                Err(error) => outcome.later = Some(error.to_string()),
+            }
         }
         if edits.is_empty() {
             return Ok(None);
@@ -261,25 +345,128 @@ impl Deliverer<'_> {
         let update = database.update(edits, EditMode::Interactive, &ROUTER)?;
         Ok(Some(Sent { memos: sent, update }))
     }
+
+    /// A memo as a person or a journal gets it, or why the person's rules do not let it in. What they forward is in the mail.box when
+    /// this returns.
+    fn edit_for(
+        &self,
+        addressed: &Addressed,
+        (mailbox, waiting, copy): (&OpenDatabase, &Waiting, &Copy),
+    ) -> Result<Result<Edit, Failure>, DatabaseError> {
+        let clock = self.databases.clock();
+        let mut edit =
+            Edit { id: Some(copy.id.clone()), attachments: copy.attachments.clone(), ..Edit::default() };
+        let person = match &addressed.target {
+            Target::Person(person) => person,
+            Target::Journal(_) => {
+                // What the envelope said belongs to the record.
+                edit.json = journaled_json(copy.memo.clone(), clock);
+                return Ok(Ok(edit));
+            }
+        };
+        let verdict = self.rules.judge(RuleOwner::Person(&person.id), &waiting.memo)?;
+        if let Some(reason) = &verdict.reject {
+            return Ok(Err(Failure { recipient: person.short_name.clone(), reason: reason.clone() }));
+        }
+        for address in &verdict.forwards {
+            self.forward(address, person, (mailbox, copy))?;
+        }
+        let verdict = verdict.after(&addressed.servers);
+        edit.json = if verdict.flags.is_empty() {
+            copy.json.clone()
+        } else {
+            let mut memo = copy.memo.clone();
+            verdict.flag(&mut memo);
+            delivered_json(memo, clock)
+        };
+        verdict.place(&mut edit, person);
+        Ok(Ok(edit))
+    }
+
+    /// Deposits a memo for an address to which a person forwards it, once. It is recognised as the same message wherever it comes, so
+    /// that two people who forward to each other have it once each.
+    fn forward(
+        &self,
+        address: &str,
+        person: &Person,
+        (mailbox, copy): (&OpenDatabase, &Copy),
+    ) -> Result<(), DatabaseError> {
+        let mut hasher = blake3::Hasher::new_derive_key("scrinium 2026 id of a forwarded memo");
+        for part in [copy.id.as_str(), person.id.as_str(), address] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        let id: String = hasher.finalize().to_hex().chars().take(32).collect();
+        if was_delivered(mailbox, &id)? {
+            return Ok(());
+        }
+        let mut memo = copy.memo.clone();
+        for name in [field::BLIND_COPY_TO, field::STATE, "_id", "_rev", "_attachments"] {
+            memo.shift_remove(name);
+        }
+        let items = EnvelopeItems { delivered_id: Some(copy.id.clone()), ..EnvelopeItems::default() };
+        // What comes from nobody goes on from nobody: no notice about it comes back (RFC 3834 §3.3).
+        let is_null = is_failure_memo(&memo) || memo.get(field::RETURN_PATH) == Some(&Value::from(""));
+        let sender = self.resolver.mailbox_of(person).filter(|_| !is_null);
+        let sender = sender.map(|sender| sender.to_string()).unwrap_or_default();
+        memo.insert(field::RETURN_PATH.to_owned(), Value::from(sender));
+        memo.insert(field::RECIPIENTS.to_owned(), Value::from(vec![address]));
+        memo.insert(field::RULES_DONE.to_owned(), Value::Bool(true));
+        if let Some(items) = items.to_value() {
+            memo.insert(field::ENVELOPE.to_owned(), items);
+        }
+        let edit = Edit {
+            id: Some(id),
+            json: Value::Object(memo).to_string().into(),
+            attachments: copy.attachments.clone(),
+            ..Edit::default()
+        };
+        match mailbox.update_one(edit, EditMode::Interactive, &ROUTER) {
+            Ok(_) | Err(DatabaseError::Conflict) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Whether a database has this memo, or had it: a tombstone counts.
 pub(crate) fn was_delivered(database: &Database, id: &str) -> Result<bool, DatabaseError> {
-    match database.open_revisions(id, &OpenRevisions::All, &ReadOptions::default(), &ROUTER) {
-        Ok(_) => Ok(true),
-        Err(DatabaseError::NotFound { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    database.has_revisions(id)
 }
 
-/// The memo without what is only for the router, and without those who must not be seen.
 fn copy_of(mailbox: &OpenDatabase, waiting: &Waiting, clock: &Clock) -> Result<Copy, DatabaseError> {
-    let mut memo: Map<String, Value> = waiting.memo.clone();
+    let memo: Map<String, Value> = waiting.memo.clone();
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
         names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, None, &ROUTER)).collect();
-    let attachments = attachments?;
-    let hidden = [field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE, field::ENVELOPE];
+    let json = delivered_json(memo.clone(), clock);
+    Ok(Copy { id: delivered_id(mailbox, waiting), json, attachments: attachments?, memo })
+}
+
+/// A memo as a journal keeps it: with all whom it went to.
+fn journaled_json(mut memo: Map<String, Value>, clock: &Clock) -> Bytes {
+    let envelope = [field::BLIND_COPY_TO, field::RECIPIENTS]
+        .map(|name| memo.shift_remove(name).map(|value| (name, value)));
+    let mut kept = delivered_fields(memo, clock);
+    for (name, value) in envelope.into_iter().flatten() {
+        kept.insert(name.to_owned(), value);
+    }
+    Value::Object(kept).to_string().into()
+}
+
+/// A memo as its recipients get it.
+pub(crate) fn delivered_json(memo: Map<String, Value>, clock: &Clock) -> Bytes {
+    Value::Object(delivered_fields(memo, clock)).to_string().into()
+}
+
+/// A memo without what is only for the router, and without those who must not be seen.
+fn delivered_fields(mut memo: Map<String, Value>, clock: &Clock) -> Map<String, Value> {
+    let hidden = [
+        field::BLIND_COPY_TO,
+        field::RECIPIENTS,
+        field::STATE,
+        field::ENVELOPE,
+        field::RULES_DONE,
+        field::HOLD_REASON,
+    ];
     for name in ["_id", "_rev", "_attachments"].into_iter().chain(hidden) {
         memo.shift_remove(name);
     }
@@ -294,7 +481,7 @@ fn copy_of(mailbox: &OpenDatabase, waiting: &Waiting, clock: &Clock) -> Result<C
     let now = now_text(clock);
     memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now.as_str()));
     memo.insert(field::DELIVERED_DATE.to_owned(), Value::from(now));
-    Ok(Copy { id: delivered_id(mailbox, waiting), json: Value::Object(memo).to_string().into(), attachments })
+    memo
 }
 
 fn finish(sent: Sent, outcomes: &mut [Outcome]) {
@@ -321,7 +508,7 @@ fn finish(sent: Sent, outcomes: &mut [Outcome]) {
             Ok(_) => outcome.delivered += 1,
             // It has a document of this id: it was delivered.
             Err(DatabaseError::Conflict) => {}
-            Err(error) => note(&addressed.person, &error, outcome),
+            Err(error) => note(&addressed.target, &error, outcome),
         }
     }
 }
@@ -329,7 +516,7 @@ fn finish(sent: Sent, outcomes: &mut [Outcome]) {
 fn note_all(memos: &[Addressed], error: &DatabaseError, outcomes: &mut [Outcome]) {
     for addressed in memos {
         match outcomes.get_mut(addressed.place) {
-            Some(outcome) => note(&addressed.person, error, outcome),
+            Some(outcome) => note(&addressed.target, error, outcome),
             None => {
                 never!("an addressed memo is one of the round");
             }
@@ -337,17 +524,20 @@ fn note_all(memos: &[Addressed], error: &DatabaseError, outcomes: &mut [Outcome]
     }
 }
 
-/// Notes that one person's mail database did not take a memo: for good, or for now.
-fn note(person: &Person, error: &DatabaseError, outcome: &mut Outcome) {
-    match error {
-        DatabaseError::TooLarge { .. }
-        | DatabaseError::Invalid { .. }
-        | DatabaseError::Forbidden { .. }
-        | DatabaseError::Unauthorized { .. } => {
+/// Notes that one database did not take a memo: for good, or for now. A journal gets each memo, however long that takes.
+fn note(target: &Target, error: &DatabaseError, outcome: &mut Outcome) {
+    match (target, error) {
+        (
+            Target::Person(person),
+            DatabaseError::TooLarge { .. }
+            | DatabaseError::Invalid { .. }
+            | DatabaseError::Forbidden { .. }
+            | DatabaseError::Unauthorized { .. },
+        ) => {
             let reason =
                 format!("{}: the mail database does not take the memo: {error}", person.shown_name());
             outcome.failures.push(Failure { recipient: person.short_name.clone(), reason });
         }
-        _ => outcome.later = Some(format!("{}: {error}", person.mail_file)),
+        _ => outcome.later = Some(format!("{}: {error}", target.database())),
     }
 }

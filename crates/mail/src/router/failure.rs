@@ -84,6 +84,7 @@ pub(super) fn failure_memo(
         "Subject": format!("DELIVERY FAILURE: {first}"),
         "PostedDate": now_text(clock),
         "Body": body,
+        (field::RULES_DONE): true,
         "FailureReason": listed().map(|failure| failure.reason.as_str()).collect::<Vec<_>>(),
         (field::INTENDED_RECIPIENT): listed().map(|failure| failure.recipient.as_str()).collect::<Vec<_>>(),
     });
@@ -91,6 +92,15 @@ pub(super) fn failure_memo(
         fields.insert(field::IN_REPLY_TO.to_owned(), message_id.clone());
     }
     failure
+}
+
+/// The memo as it is kept back, and why. Taking its `$State` out lets it go, and rules are not asked again.
+pub(super) fn held_memo(memo: &Map<String, Value>, reason: &str) -> Value {
+    let mut held = memo.clone();
+    held.insert(field::STATE.to_owned(), Value::from(HELD));
+    held.insert(field::HOLD_REASON.to_owned(), Value::from(reason));
+    held.insert(field::RULES_DONE.to_owned(), Value::Bool(true));
+    Value::Object(held)
 }
 
 /// The memo as a dead letter: it says why, and goes only to those whom it has not reached, should somebody

@@ -15,7 +15,7 @@ mod failure;
 mod routed;
 mod waiting;
 
-pub(crate) use delivery::{queued_id, was_delivered};
+pub(crate) use delivery::{delivered_json, queued_id, repeated_id, was_delivered};
 pub(crate) use failure::{Failure, is_failure_memo};
 pub(crate) use waiting::Waiting;
 
@@ -37,8 +37,9 @@ use tokio::task::JoinHandle;
 use crate::mailbox::Mailboxes;
 use crate::outgoing::OutgoingQueue;
 use crate::recipients::Resolver;
+use crate::rules::RuleBook;
 use delivery::{Deliverer, Outcome};
-use routed::OnRouted;
+pub(crate) use routed::OnRouted;
 use waiting::Followed;
 
 pub use routed::{Routed, RoutedState};
@@ -88,6 +89,8 @@ pub struct Round {
     pub failures: u64,
     /// Memos that became dead letters.
     pub dead: u64,
+    /// Memos that a rule of the server keeps back.
+    pub held: u64,
     /// Memos that are kept for another attempt.
     pub later: u64,
 }
@@ -96,6 +99,7 @@ pub struct Round {
 pub struct Router {
     databases: Databases,
     resolver: Resolver,
+    rules: RuleBook,
     outgoing: Option<OutgoingQueue>,
     options: RouterOptions,
     mailboxes: Vec<Followed>,
@@ -162,6 +166,7 @@ impl Router {
         Ok(Self {
             databases: databases.clone(),
             resolver,
+            rules: RuleBook::new(databases),
             outgoing: None,
             options,
             mailboxes: followed.collect::<Result<_>>()?,
@@ -209,6 +214,7 @@ impl Router {
                 databases: &self.databases,
                 mailboxes: &mailboxes,
                 resolver: &self.resolver,
+                rules: &self.rules,
                 outgoing: self.outgoing.as_ref(),
                 updates_at_once: self.options.updates_at_once,
             };
@@ -242,15 +248,16 @@ impl Router {
             round.delivered += outcome.delivered;
             round.handed_over += outcome.handed_over as u64;
             self.statistics.delivered.add(outcome.delivered);
-            match &outcome.later {
-                Some(reason) => self.keep(memo, reason, round),
-                None => endings.push((Taken { memo, outcome }, self.ending(memo, outcome)?)),
+            match (&outcome.later, outcome.release_ms) {
+                (Some(reason), _) => self.keep(memo, reason, round),
+                (None, Some(release_ms)) => self.postpone(memo, release_ms),
+                (None, None) => endings.push((Taken { memo, outcome }, self.ending(memo, outcome)?)),
             }
         }
         // First the word to the senders: only when it is stored may the memo go.
         let told = self.write(&endings, |_, ending| match ending {
             Ending::Tell(failure) => Some(edit_of(failure)),
-            Ending::Remove | Ending::Bury(_) => None,
+            Ending::Remove | Ending::Bury(_) | Ending::Hold(_) => None,
         })?;
         let mut ended: Vec<(Taken<'_>, Ending)> = Vec::with_capacity(endings.len());
         for ((taken, ending), told) in endings.into_iter().zip(told) {
@@ -315,6 +322,9 @@ impl Router {
 
     /// How a memo leaves the router's hands.
     fn ending(&self, waiting: &Waiting, outcome: &Outcome) -> Result<Ending> {
+        if let Some(reason) = &outcome.held {
+            return Ok(Ending::Hold(failure::held_memo(&waiting.memo, reason)));
+        }
         if outcome.failures.is_empty() {
             return Ok(Ending::Remove);
         }
@@ -363,13 +373,23 @@ impl Router {
             delivered: outcome.delivered,
             handed_over: outcome.handed_over,
             failed: outcome.failures.len(),
-            reason: outcome.failures.first().map(|failure| failure.reason.as_str()),
+            reason: outcome
+                .held
+                .as_deref()
+                .or_else(|| outcome.failures.first().map(|failure| failure.reason.as_str())),
             ..Routed::of(memo, ending.state(outcome), elapsed)
         });
         self.statistics.deliver.record(elapsed);
-        if let Ending::Bury(_) = ending {
-            round.dead += 1;
-            return;
+        match ending {
+            Ending::Bury(_) => {
+                round.dead += 1;
+                return;
+            }
+            Ending::Hold(_) => {
+                round.held += 1;
+                return;
+            }
+            Ending::Remove | Ending::Tell(_) => {}
         }
         if let Ending::Tell(_) = ending {
             round.failures += 1;
@@ -389,6 +409,14 @@ impl Router {
             None => {
                 never!("a memo waits in one of the mail.boxes", "number {}", memo.mailbox);
             }
+        }
+    }
+
+    /// Keeps a memo whose sender has said when it may be delivered.
+    fn postpone(&mut self, memo: &Waiting, release_ms: u64) {
+        let wait_ms = release_ms.saturating_sub(self.databases.clock().now_ms());
+        if let Some(mailbox) = self.mailboxes.get_mut(memo.mailbox) {
+            mailbox.postpone(memo, Duration::from_millis(wait_ms));
         }
     }
 
@@ -473,6 +501,8 @@ enum Ending {
     Tell(Value),
     /// It stays, as this dead letter.
     Bury(Value),
+    /// It stays, as this, until an administrator takes its `$State` out.
+    Hold(Value),
 }
 
 impl Ending {
@@ -482,6 +512,7 @@ impl Ending {
             // The sender may have been told before a crash.
             Self::Remove | Self::Tell(_) => RoutedState::Returned,
             Self::Bury(_) => RoutedState::Dead,
+            Self::Hold(_) => RoutedState::Held,
         }
     }
 
@@ -491,7 +522,7 @@ impl Ending {
             Self::Remove | Self::Tell(_) => {
                 edit_of(&json!({"_id": memo.id, "_rev": memo.revision, "_deleted": true}))
             }
-            Self::Bury(dead) => edit_of(dead),
+            Self::Bury(kept) | Self::Hold(kept) => edit_of(kept),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::waiting::Waiting;
 use crate::memo::field;
 
 /// Told of every memo that is routed, in the router's round; it must not wait.
-pub(super) type OnRouted = Arc<dyn Fn(&Routed<'_>) + Send + Sync>;
+pub(crate) type OnRouted = Arc<dyn Fn(&Routed<'_>) + Send + Sync>;
 
 /// How a memo stands after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum RoutedState {
     Returned,
     /// It is kept as a dead letter.
     Dead,
+    /// A rule of the server keeps it back.
+    Held,
     /// It is tried again later.
     Waiting,
 }
@@ -33,6 +35,7 @@ impl RoutedState {
             Self::Delivered => "delivered",
             Self::Returned => "returned",
             Self::Dead => "dead",
+            Self::Held => "held",
             Self::Waiting => "waiting",
         }
     }

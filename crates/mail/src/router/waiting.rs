@@ -45,13 +45,40 @@ struct Retry {
     due: Instant,
 }
 
+/// Memos that wait for an attempt, by their ids, and in the order in which they are due.
+#[derive(Default)]
+struct Retries {
+    by_id: HashMap<String, Retry>,
+    by_due: BTreeSet<(Instant, String)>,
+}
+
+impl Retries {
+    fn insert(&mut self, id: &str, retry: Retry) {
+        self.remove(id);
+        self.by_due.insert((retry.due, id.to_owned()));
+        self.by_id.insert(id.to_owned(), retry);
+    }
+
+    fn remove(&mut self, id: &str) {
+        if let Some(retry) = self.by_id.remove(id) {
+            self.by_due.remove(&(retry.due, id.to_owned()));
+        }
+    }
+
+    /// Those that are due, the longest due first.
+    fn due(&self, now: Instant) -> impl Iterator<Item = (&String, &Retry)> {
+        let due = self.by_due.iter().take_while(move |(due, _)| *due <= now);
+        due.filter_map(|(_, id)| self.by_id.get_key_value(id))
+    }
+}
+
 /// One mail.box and what the router knows of it.
 pub(super) struct Followed {
     pub(super) database: OpenDatabase,
     clock: Clock,
     /// Up to which change its feed was read.
     reached: u64,
-    retries: HashMap<String, Retry>,
+    retries: Retries,
     /// Ids of dead letters.
     dead: BTreeSet<String>,
     checkpoint: u64,
@@ -73,7 +100,7 @@ impl Followed {
             database: database.clone(),
             clock: clock.clone(),
             reached,
-            retries: HashMap::new(),
+            retries: Retries::default(),
             dead: dead.filter_map(Value::as_str).map(str::to_owned).collect(),
             checkpoint: reached,
             checkpoint_at: clock.instant(),
@@ -151,8 +178,7 @@ impl Followed {
         let now = self.clock.instant();
         let due: Vec<(String, Retry)> = self
             .retries
-            .iter()
-            .filter(|(_, retry)| retry.due <= now)
+            .due(now)
             .take(most_memos.saturating_sub(round.len()))
             .map(|(id, retry)| (id.clone(), *retry))
             .collect();
@@ -169,7 +195,7 @@ impl Followed {
                     };
                     self.take(mailbox, id, memo, retry, round);
                 }
-                Err(DatabaseError::NotFound { .. }) => drop(self.retries.remove(&id)),
+                Err(DatabaseError::NotFound { .. }) => self.retries.remove(&id),
                 // It holds up no other memo.
                 Err(DatabaseError::Damaged { .. }) => {
                     self.retries.remove(&id);
@@ -212,18 +238,28 @@ impl Followed {
 
     /// Keeps a memo for another attempt after `delay`.
     pub(super) fn retry(&mut self, waiting: &Waiting, delay: Duration) {
+        self.keep(waiting, delay, waiting.attempts + 1);
+    }
+
+    /// Keeps a memo that is not to be delivered before `delay` is over.
+    pub(super) fn postpone(&mut self, waiting: &Waiting, delay: Duration) {
+        self.keep(waiting, delay, waiting.attempts);
+    }
+
+    fn keep(&mut self, waiting: &Waiting, delay: Duration, attempts: u32) {
+        let now = self.clock.instant();
         let retry = Retry {
             change_number: waiting.change_number,
             first_seen: waiting.first_seen,
-            attempts: waiting.attempts + 1,
-            due: self.clock.instant() + delay,
+            attempts,
+            due: now.checked_add(delay).unwrap_or(now),
         };
-        self.retries.insert(waiting.id.clone(), retry);
+        self.retries.insert(&waiting.id, retry);
     }
 
     /// When the next memo is due again, if one is kept.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.retries.values().map(|retry| retry.due).min()
+        self.retries.by_due.first().map(|(due, _)| *due)
     }
 
     /// Whether the feed holds changes that were not read.
@@ -235,9 +271,12 @@ impl Followed {
     /// depends on it but the time of a start. Called between rounds, when all that was read is settled or kept
     /// for another attempt.
     pub(super) fn save_checkpoint(&mut self, every: Duration) -> Result<()> {
-        let oldest_kept = self.retries.values().map(|retry| retry.change_number).min();
+        if self.clock.elapsed(self.checkpoint_at) < every {
+            return Ok(());
+        }
+        let oldest_kept = self.retries.by_id.values().map(|retry| retry.change_number).min();
         let settled = oldest_kept.map_or(self.reached, |oldest| oldest.saturating_sub(1).min(self.reached));
-        if settled == self.checkpoint || self.clock.elapsed(self.checkpoint_at) < every {
+        if settled == self.checkpoint {
             return Ok(());
         }
         let dead: Vec<&String> = self.dead.iter().take(MOST_DEAD_KEPT).collect();

@@ -475,6 +475,9 @@ configuration! {
         /// Recipients of the messages that a person hands in within 24 hours, each counted as often as a message names them. 0: as
         /// many as they like.
         max_recipients_per_day: Integer { min: 0, max: 1_000_000_000 } = "10000", Restart;
+        /// The longest time for which a message may wait here before it is delivered or sent, where a mail program says so
+        /// (FUTURERELEASE, RFC 4865). 0: none may.
+        max_hold: Duration { min: Duration::ZERO, max: YEAR } = "30 d", Restart;
         /// Whether the address of the computer from which a person sends stays out of the trace of the message, which everybody
         /// reads who gets it.
         hide_clients: Boolean = "true", Restart;

@@ -8,8 +8,8 @@ use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::QueueOrder;
 
 use super::{
-    ConsoleError, FixupOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, SettleOrder,
-    UpdateViews, attachments, compact, conflicts, log_database, queue, replication, reread,
+    ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, SettleOrder,
+    UpdateViews, attachments, compact, conflicts, holds, log_database, queue, replication, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -210,6 +210,24 @@ pub const COMMANDS: &[CommandLine] = &[
         build: conflicts::parse,
     },
     CommandLine {
+        words: &["show", "holds"],
+        arguments: "",
+        help: holds::SHOW_HELP,
+        build: |rest| rest.is_empty().then_some(Command::ShowHolds),
+    },
+    CommandLine {
+        words: &["set", "hold"],
+        arguments: holds::ARGUMENTS,
+        help: holds::SET_HELP,
+        build: |rest| holds::parse(rest).map(Command::SetHold),
+    },
+    CommandLine {
+        words: &["lift", "hold"],
+        arguments: holds::ARGUMENTS,
+        help: holds::LIFT_HELP,
+        build: |rest| holds::parse(rest).map(Command::LiftHold),
+    },
+    CommandLine {
         words: &["freeze"],
         arguments: "[TIME]",
         help: "Holds changes while a snapshot of the disks is taken, for 30 s or TIME (2min) at most",
@@ -269,6 +287,9 @@ pub enum Command {
     ShowReplication(Option<String>),
     ShowConflicts(String),
     SettleConflicts(SettleOrder),
+    ShowHolds,
+    SetHold(HoldOrder),
+    LiftHold(HoldOrder),
     Freeze { limit: Duration },
     Thaw,
     Quit { task: u64 },
@@ -298,6 +319,7 @@ impl Command {
                 | Self::ShowAside(_)
                 | Self::ShowReplication(_)
                 | Self::ShowConflicts(_)
+                | Self::ShowHolds
                 | Self::Help
         )
     }

@@ -10,6 +10,7 @@ mod conflicts;
 mod database;
 mod databases;
 mod fixup;
+mod holds;
 mod log;
 mod log_database;
 mod memory;
@@ -42,6 +43,7 @@ pub use command::{COMMANDS, Command, CommandLine};
 pub use conflicts::SettleOrder;
 pub use database::SetProperty;
 pub use fixup::FixupOrder;
+pub use holds::{HoldOrder, change_hold};
 pub use log_database::LogQuery;
 pub use replication::ReplicateOrder;
 pub use server::ServerReport;
@@ -286,18 +288,19 @@ impl Console {
                 parts.set_aside(database.as_deref()).map_err(ConsoleError::NotFound)
             }
             Command::BackUp(order) => {
-                let task = parts.back_up(order).map_err(ConsoleError::NotFound)?;
-                Ok(begun("Backup", task))
+                parts.back_up(order).map(|task| begun("Backup", task)).map_err(ConsoleError::NotFound)
             }
-            Command::RestoreDatabase(order) => {
-                let task = parts.restore_database(order).map_err(ConsoleError::NotFound)?;
-                Ok(begun("Restore", task))
-            }
+            Command::RestoreDatabase(order) => parts
+                .restore_database(order)
+                .map(|task| begun("Restore", task))
+                .map_err(ConsoleError::NotFound),
             Command::ShowReplication(database) => replication::reply(parts, database.as_deref()),
             Command::ShowConflicts(database) => conflicts::show(&open()?, &database),
             Command::SettleConflicts(order) => conflicts::begin(&open()?, &order),
             // Carried out by the one who knows who asks.
             Command::Replicate(_) => Err(replication::not_running()),
+            Command::ShowHolds => holds::show(&open()?),
+            Command::SetHold(_) | Command::LiftHold(_) => Err(holds::of_nobody()),
             Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),
             Command::Thaw => parts.thaw().map_err(ConsoleError::NotFound),
             Command::Help => Ok(help()),

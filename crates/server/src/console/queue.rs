@@ -156,7 +156,7 @@ fn destination_data(name: &str, summary: &DestinationSummary) -> Value {
     data
 }
 
-fn time(time_ms: Option<u64>) -> String {
+pub(super) fn time(time_ms: Option<u64>) -> String {
     let time = time_ms.and_then(|time_ms| i64::try_from(time_ms).ok());
     let time = time.and_then(|time_ms| jiff::Timestamp::from_millisecond(time_ms).ok());
     time.map(|time| format!("{time:.0}")).unwrap_or_default()

@@ -495,7 +495,8 @@ fn what_is_not_understood_is_told_with_what_is_near() {
     assert_eq!(text("sh t"), "error: \"sh t\" could be: show transactions; show tasks");
     assert_eq!(
         text("set"),
-        "error: \"set\" needs more: set configuration KEY=VALUE; set database DATABASE PROPERTY=VALUE"
+        "error: \"set\" needs more: set configuration KEY=VALUE; set database DATABASE PROPERTY=VALUE; \
+         set hold PERSON or database=NAME MATTER"
     );
     // Though "settle conflicts" begins alike.
     assert_eq!(text("set con"), "error: type it like this: set configuration KEY=VALUE");

@@ -34,12 +34,15 @@ mod hostile;
 mod import_port;
 #[cfg(feature = "lab")]
 mod lab_experiment;
+mod legal_hold;
 mod log_database;
 mod logins;
 mod mail_corpus;
+mod mail_killed;
 mod mail_out;
 mod mail_ports;
 mod mail_programs;
+mod mail_rules;
 mod messages;
 mod operate;
 #[cfg(feature = "lab")]

@@ -16,7 +16,7 @@ use scrinium_directory::{
     CredentialOptions, CredentialRecords, Credentials, DIRECTORY_DATABASE, Directory, HashingOptions, Logins,
     TokenVerifier, prepare,
 };
-use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions, SOURCE_ATTACHMENT};
+use scrinium_mail::{IncomingMail, Mailboxes, Resolver, Router, RouterOptions, SOURCE_ATTACHMENT};
 use scrinium_port::{Port, PortCounters, PortSettings, Ports};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
@@ -113,7 +113,8 @@ impl Server {
         let surroundings = {
             let budget = SpoolBudget::new(BUDGET_BYTES, 1 << 30, 16 << 10);
             let workers = WorkerPool::new(&WorkerOptions::default(), &registry);
-            let parts = (resolver.clone(), mailboxes.clone(), workers, &registry);
+            let mail = IncomingMail::new(&databases, mailboxes.clone(), resolver.clone(), &registry);
+            let parts = (resolver.clone(), mail, workers, &registry);
             surroundings(&directory, &setting, (accounts.clone(), budget, clock.clock()), parts)
         };
         let (tls, connector, certificate) = certificates();
@@ -224,20 +225,20 @@ impl Server {
     }
 }
 
-type Parts<'p> = (Resolver, Mailboxes, WorkerPool, &'p Registry);
+type Parts<'p> = (Resolver, IncomingMail, WorkerPool, &'p Registry);
 
 fn surroundings(
     directory: &Arc<Directory>,
     setting: &Setting,
     (accounts, budget, clock): (Accounts, SpoolBudget, Clock),
-    (resolver, mailboxes, workers, registry): Parts<'_>,
+    (resolver, mail, workers, registry): Parts<'_>,
 ) -> Arc<dyn Surroundings> {
     let service = setting.options.service;
     let postmasters = vec!["bob".to_owned()];
     if service != Service::Submission {
         let check = setting.check.clone();
         let options = ReceptionOptions { service, postmasters, budget, accounts, check };
-        return Arc::new(Reception::new(options, resolver, mailboxes, workers, registry));
+        return Arc::new(Reception::new(options, resolver, mail, workers, registry));
     }
     let records: Arc<dyn CredentialRecords> = directory.clone();
     let credentials = Credentials::new(records, &CredentialOptions::default()).unwrap();
@@ -255,7 +256,7 @@ fn surroundings(
         allowances: Allowances::new(setting.limits, clock),
         reaches_others: setting.reaches_others,
     };
-    Arc::new(Submission::new(options, resolver, mailboxes, workers, registry))
+    Arc::new(Submission::new(options, resolver, mail, workers, registry))
 }
 
 fn certificates() -> (Arc<rustls::ServerConfig>, TlsConnector, Vec<u8>) {

@@ -25,15 +25,13 @@ async fn a_message_is_durable_when_it_is_acknowledged_and_reaches_everybody_once
     assert!(client.ask("EHLO else.example").await.contains("STARTTLS"));
     let reply = client.deliver("eve@else.example", &["ada@acme.example", "team@acme.example"], MESSAGE).await;
     assert!(reply.starts_with("250"), "{reply}");
-    let [waiting] = <[_; 1]>::try_from(server.waiting()).unwrap();
-    assert_eq!(waiting["Recipients"], json!(["ada@acme.example", "team@acme.example"]));
-    assert_eq!((&waiting["$ReturnPath"], &waiting["Subject"]), (&json!("eve@else.example"), &json!("hello")));
-    server.deliver();
+    assert!(server.waiting().is_empty(), "nothing is written that goes again");
     for name in ["ada", "bob"] {
         let [(memo, source)] = <[_; 1]>::try_from(server.mail_of(name)).unwrap();
         check_source(&source, "eve@else.example", MESSAGE);
         assert_eq!(memo["From"], json!("eve@else.example"));
-        assert!(!memo.contains_key("Recipients"));
+        assert_eq!((&memo["$ReturnPath"], &memo["Subject"]), (&json!("eve@else.example"), &json!("hello")));
+        assert!(!memo.contains_key("Recipients") && !memo.contains_key("$Envelope"));
     }
     assert!(server.waiting().is_empty());
     assert!(client.ask("QUIT").await.starts_with("221"));
@@ -42,15 +40,11 @@ async fn a_message_is_durable_when_it_is_acknowledged_and_reaches_everybody_once
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_comes_again_is_the_same_document() {
     let server = Server::start(Service::Relay, |_| {});
-    for round in 0..3 {
+    for _ in 0..3 {
         let mut client = server.connect().await;
         client.ask("EHLO else.example").await;
         let reply = client.deliver("eve@else.example", &["ada@acme.example"], MESSAGE).await;
         assert!(reply.starts_with("250"), "{reply}");
-        if round > 0 {
-            // Delivered before, and gone from the mail.box.
-            server.deliver();
-        }
     }
     assert_eq!(server.mail_of("ada").len(), 1);
     assert_eq!((server.counted("SMTP.Messages"), server.counted("SMTP.Messages.Repeated")), (1, 2));

@@ -99,9 +99,7 @@ async fn a_message_that_is_handed_in_is_completed_and_reaches_people() {
     let mut client = logged_in(&server, "ada").await;
     let reply = client.deliver("ada@acme.example", &["bob@acme.example"], MESSAGE).await;
     assert!(reply.starts_with("250"), "{reply}");
-    let [waiting] = <[_; 1]>::try_from(server.waiting()).unwrap();
-    assert_eq!(waiting["$Envelope"]["submitter"], json!("ada"));
-    server.deliver();
+    assert!(server.waiting().is_empty());
     let [(memo, source)] = <[_; 1]>::try_from(server.mail_of("bob")).unwrap();
     assert!(!memo.contains_key("$Envelope"));
     assert_eq!(memo["From"], json!("Ada <ada@acme.example>"));
@@ -115,6 +113,21 @@ async fn a_message_that_is_handed_in_is_completed_and_reaches_people() {
     );
     assert!(text.ends_with("\r\n\r\nText.\r\n"));
     assert_eq!(server.counted("Submission.Messages"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_for_later_waits() {
+    let server = start(|setting| setting.options.future_release_s = Some(3600));
+    let mut client = logged_in(&server, "ada").await;
+    assert!(client.ask("MAIL FROM:<ada@acme.example> HOLDFOR=3601").await.starts_with("501"));
+    assert!(client.ask("MAIL FROM:<ada@acme.example> HOLDFOR=600").await.starts_with("250"));
+    assert!(client.ask("RCPT TO:<bob@acme.example>").await.starts_with("250"));
+    assert!(client.ask("DATA").await.starts_with("354"));
+    assert!(client.text(MESSAGE).await.starts_with("250"));
+    server.deliver();
+    let [waiting] = <[_; 1]>::try_from(server.waiting()).unwrap();
+    assert_eq!(waiting["$Envelope"]["submitter"], json!("ada"));
+    assert!(server.mail_of("bob").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_database::{Access, ChangesQuery, DatabaseOptions, Edit, EditMode, Updated};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, prepare};
+pub use scrinium_fault::noise;
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};

@@ -1,0 +1,97 @@
+//! Mail rules: people set their own, and administrators of the server those for all messages.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use scrinium_database::{DatabaseError, Identity};
+use serde_json::Value;
+
+use crate::audit::AuditAction;
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::response::{self, Body};
+
+/// Whose rules they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MailRulesOf {
+    /// Those for all messages.
+    Server,
+    /// Those of the one who asks.
+    Own,
+}
+
+/// Why rules were not set or shown.
+#[derive(Debug, thiserror::Error)]
+pub enum MailRulesRefusal {
+    /// They are none, in words.
+    #[error("{0}")]
+    Invalid(String),
+    /// The one who asks has none, or must sign in again.
+    #[error("{0}")]
+    Forbidden(String),
+    /// They cannot be read or stored.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+/// Keeps mail rules. Its functions block for as long as the disk does.
+pub trait MailRules: Send + Sync + 'static {
+    /// Rules as they were written.
+    ///
+    /// # Errors
+    /// [`MailRulesRefusal`]
+    fn show(&self, by: &Identity, whose: &MailRulesOf) -> std::result::Result<Value, MailRulesRefusal>;
+
+    /// Sets rules; they are durable when this returns.
+    ///
+    /// # Errors
+    /// [`MailRulesRefusal`]
+    fn set(
+        &self,
+        by: &Identity,
+        whose: &MailRulesOf,
+        rules: &Value,
+    ) -> std::result::Result<(), MailRulesRefusal>;
+}
+
+impl From<MailRulesRefusal> for HttpError {
+    fn from(refusal: MailRulesRefusal) -> Self {
+        match refusal {
+            MailRulesRefusal::Invalid(reason) => Self::bad_request(reason),
+            MailRulesRefusal::Forbidden(reason) => Self::forbidden(reason),
+            MailRulesRefusal::Database(error) => error.into(),
+        }
+    }
+}
+
+fn kept(context: &Context) -> Result<Arc<dyn MailRules>> {
+    let none = || HttpError::not_implemented("This server has no mail.");
+    context.state.mail_rules().cloned().ok_or_else(none)
+}
+
+/// `GET /_mail_rules` and `GET /_mail_rules/server`.
+pub(crate) async fn get(context: &Context, whose: MailRulesOf) -> Result<Response<Body>> {
+    let (kept, by) = (kept(context)?, context.identity.clone());
+    let shown = context.state.workers.run(move || kept.show(&by, &whose)).await??;
+    Ok(response::json_value(StatusCode::OK, &shown))
+}
+
+/// `PUT /_mail_rules` and `PUT /_mail_rules/server`.
+pub(crate) async fn put(
+    context: &Context,
+    body: &mut RequestBody,
+    whose: MailRulesOf,
+) -> Result<Response<Body>> {
+    context.require_json()?;
+    let (kept, by) = (kept(context)?, context.identity.clone());
+    let rules: Value = body.json().await?;
+    let (details, of) = (rules.clone(), whose.clone());
+    context.state.workers.run(move || kept.set(&by, &of, &rules)).await??;
+    let target = match whose {
+        MailRulesOf::Server => "server",
+        MailRulesOf::Own => context.identity.name().unwrap_or_default(),
+    };
+    context.audit(AuditAction::MailRulesChanged, target, Some(&details));
+    Ok(response::ok(StatusCode::OK))
+}
