@@ -368,6 +368,32 @@ impl Database {
         Ok(())
     }
 
+    /// Makes another list of the access control list, if there is one, while nobody else sets it; durable and in force when this
+    /// returns. Gives whether there is one.
+    ///
+    /// # Errors
+    /// As [`Database::set_access_list`].
+    pub fn change_access_list(&self, change: impl Fn(AccessList) -> AccessList) -> Result<bool> {
+        let _stays = match self.pin_location() {
+            Ok(stays) => stays,
+            Err(there) => return there.change_access_list(change),
+        };
+        self.check_there()?;
+        // Read before the lock is taken, which reading takes too; it is looked at again under it.
+        self.access_list()?;
+        let mut kept = self.access_list.write();
+        let Some(Some(present)) = kept.as_ref() else { return Ok(false) };
+        let list = change(AccessList::clone(present));
+        if list != **present {
+            let mut batch = Batch::new();
+            let key = keys::access_list(self.number());
+            batch.put(Family::Meta, &key, list.to_json().to_string().as_bytes());
+            self.store().commit(batch)?;
+            *kept = Some(Some(Arc::new(list)));
+        }
+        Ok(true)
+    }
+
     /// Says who may do what in a database of which nobody has said it.
     ///
     /// # Errors

@@ -402,6 +402,31 @@ impl Database {
         Ok(())
     }
 
+    /// Makes another `_security` of the one that is there; nobody sets another in between. Whether it is another one; durable and
+    /// in force when this returns.
+    ///
+    /// # Errors
+    /// As [`Database::set_security`].
+    pub fn change_security(
+        &self,
+        change: impl FnOnce(&serde_json::Value) -> Option<serde_json::Value>,
+    ) -> Result<bool> {
+        let _stays = match self.pin_location() {
+            Ok(stays) => stays,
+            Err(there) => return there.change_security(change),
+        };
+        self.check_there()?;
+        // Into memory, so that the lock is not asked for twice.
+        self.security()?;
+        let mut kept = self.security.write();
+        let Some(security) = kept.as_ref().and_then(|security| change(security)) else { return Ok(false) };
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::security(self.number), security.to_string().as_bytes());
+        self.store().commit(batch)?;
+        *kept = Some(Arc::new(security));
+        Ok(true)
+    }
+
     /// Sets how many revisions a branch keeps; earlier ones are forgotten as documents are edited.
     ///
     /// # Errors

@@ -154,6 +154,54 @@ impl Database {
         }
     }
 
+    /// Gives what a person has read to another name, or, without one, forgets it: of a thousand documents in one batch, durable
+    /// when it returns. How many marks there were; at 0 there is none left.
+    ///
+    /// # Errors
+    /// As [`Database::mark`].
+    pub fn move_marks(self: &Arc<Self>, from: &str, to: Option<&str>) -> Result<usize> {
+        const RECORDS_BYTES: usize = 256;
+        let _stays = match self.pin_location() {
+            Ok(stays) => stays,
+            Err(there) => return there.move_marks(from, to),
+        };
+        self.check_there()?;
+        check_person(from)?;
+        to.map_or(Ok(()), check_person)?;
+        if to == Some(from) {
+            return Ok(0);
+        }
+        let ids = self.marked_by(from)?;
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        let prefetched = PrefetchedHeads::read(self, ids.iter().map(String::as_str))?;
+        let room_bytes = ids.iter().map(|id| 2 * id.len() + RECORDS_BYTES).sum();
+        let update = self.transact(prefetched, room_bytes, |transaction| {
+            transaction.each(ids, |transaction, id| transaction.move_mark(from, to, &id))
+        })?;
+        let moved = update.wait()?.into_iter().collect::<Result<Vec<bool>>>()?;
+        Ok(moved.into_iter().filter(|moved| *moved).count())
+    }
+
+    /// Documents with a mark of a person: the first of them, by the order of their marks.
+    fn marked_by(&self, person: &str) -> Result<Vec<String>> {
+        let snapshot = self.store().snapshot();
+        let from = keys::mark_changes(self.number(), person);
+        let to = keys::successor(&from);
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
+        let mut ids = Vec::new();
+        while let Some((_, stored)) = cursor.next()? {
+            if ids.len() == MARKED_AT_ONCE {
+                break;
+            }
+            let change = MarkChange::decode(stored);
+            ids.push(change.ok_or_else(|| DatabaseError::damaged("change of a mark", person))?.id);
+        }
+        Ok(ids)
+    }
+
     /// How much of the database and of each folder a person has not read.
     ///
     /// # Errors

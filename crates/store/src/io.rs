@@ -34,11 +34,14 @@ pub enum IoClass {
     Move,
     /// Attachments that are moved to another store, or back.
     Attachments,
+    /// Names that are changed in all databases, for people and groups that are renamed or removed.
+    Names,
 }
 
 impl IoClass {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 5] = [Self::ViewUpdate, Self::Compact, Self::Backup, Self::Move, Self::Attachments];
+    pub const ALL: [Self; 6] =
+        [Self::ViewUpdate, Self::Compact, Self::Backup, Self::Move, Self::Attachments, Self::Names];
 
     /// The part of its statistics' names, as in `IO.Compact.Bytes`.
     #[must_use]
@@ -49,6 +52,7 @@ impl IoClass {
             Self::Backup => "Backup",
             Self::Move => "Move",
             Self::Attachments => "Attachments",
+            Self::Names => "Names",
         }
     }
 
@@ -56,7 +60,7 @@ impl IoClass {
     /// 2 MB from device to device in three hardly takes a processor from them, while what computes does.
     const fn look_while_pressed(self) -> Duration {
         match self {
-            Self::ViewUpdate | Self::Compact => Duration::from_millis(5),
+            Self::ViewUpdate | Self::Compact | Self::Names => Duration::from_millis(5),
             Self::Backup | Self::Move | Self::Attachments => Duration::from_millis(1),
         }
     }
@@ -65,7 +69,7 @@ impl IoClass {
     const fn yield_times(self) -> u32 {
         match self {
             Self::ViewUpdate => 1,
-            Self::Compact | Self::Backup | Self::Move | Self::Attachments => 4,
+            Self::Compact | Self::Backup | Self::Move | Self::Attachments | Self::Names => 4,
         }
     }
 }
@@ -171,13 +175,14 @@ impl IoLimits {
     }
 
     fn class(&self, class: IoClass) -> &Class {
-        let [view_update, compact, backup, moving, attachments] = &self.shared.classes;
+        let [view_update, compact, backup, moving, attachments, names] = &self.shared.classes;
         match class {
             IoClass::ViewUpdate => view_update,
             IoClass::Compact => compact,
             IoClass::Backup => backup,
             IoClass::Move => moving,
             IoClass::Attachments => attachments,
+            IoClass::Names => names,
         }
     }
 }

@@ -40,6 +40,43 @@ impl Transaction<'_> {
         Ok(Marked { id, changed: true })
     }
 
+    /// Gives a mark of one person to another, or to nobody; whether there was one. What either of them has read, the other one has
+    /// read then.
+    pub(crate) fn move_mark(&mut self, from: &str, to: Option<&str>, id: &str) -> Result<bool> {
+        let moved = self.move_one_mark(from, to, id);
+        self.keep_whole(moved)
+    }
+
+    fn move_one_mark(&mut self, from: &str, to: Option<&str>, id: &str) -> Result<bool> {
+        let number = self.database.number();
+        let key = keys::mark(number, id, from);
+        let Some(stored) = self.records.get(&key)? else { return Ok(false) };
+        let mark = decode(&stored, id)?;
+        let memberships = self.memberships(id)?;
+        if mark.read {
+            self.count_read(from, false, &memberships)?;
+        }
+        self.records.delete(&mut self.batch, key);
+        let change = keys::mark_change(number, from, mark.change_number);
+        self.batch.delete(Family::Churn, &change);
+        let of_other = match to {
+            None => None,
+            Some(to) => self.records.get(&keys::mark(number, id, to))?,
+        };
+        let of_other = of_other.map(|stored| decode(&stored, id)).transpose()?;
+        match to.filter(|_| mark.read) {
+            Some(to) if of_other.is_none_or(|other| !other.read) => {
+                let change_number = self.next_change();
+                self.turn(id, to, of_other, Mark { read: true, change_number }, &memberships)?;
+                if of_other.is_some() {
+                    self.count_one_less(id)?;
+                }
+            }
+            _ => self.count_one_less(id)?,
+        }
+        Ok(true)
+    }
+
     /// What others have read is unread once somebody has edited it.
     pub(super) fn unread_for_others(
         &mut self,
@@ -140,6 +177,21 @@ impl Transaction<'_> {
             }
         }
         Ok(marks)
+    }
+
+    /// Counts one person less with a mark on a document.
+    fn count_one_less(&mut self, id: &str) -> Result<()> {
+        let key = keys::marks(self.database.number(), id);
+        let stored = self.records.get(&key)?;
+        let count = stored.and_then(|stored| decode_count(&stored));
+        let count = count.ok_or_else(|| DatabaseError::damaged("count of marks", id))?;
+        if count > 1 {
+            self.records.put(&mut self.batch, key, encode_count(count - 1));
+        } else {
+            self.records.delete(&mut self.batch, key);
+        }
+        self.header.mark_count = self.header.mark_count.saturating_sub(1);
+        Ok(())
     }
 
     /// Counts one more person with a mark on a document.
