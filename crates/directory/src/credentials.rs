@@ -241,6 +241,6 @@ const fn needs_names(claim: &Claim<'_>) -> bool {
 
 /// The names that are a person's alone, as protocols prepare them.
 fn prepared_names(person: &Person) -> Vec<String> {
-    let names = std::iter::once(&person.short_name).chain(&person.full_names);
+    let names = std::iter::once(&person.short_name).chain(&person.full_names).chain(&person.other_names);
     names.chain(&person.internet_address).filter_map(|name| prepare_name(name).ok()).collect()
 }

@@ -273,6 +273,13 @@ impl Directory {
         self.index.mail_file_owners()
     }
 
+    /// How many people have this mail database.
+    #[must_use]
+    pub fn people_of_mail_file(&self, mail_file: &str) -> usize {
+        self.refresh();
+        self.index.people_of_mail_file(mail_file)
+    }
+
     /// How many people and groups there are.
     #[must_use]
     pub fn len(&self) -> usize {

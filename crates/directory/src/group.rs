@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::DirectoryError;
 use crate::fields::{Fields, check_identity, text, texts};
+use crate::person::{MOST_NAMES, OTHER_NAMES};
 
 /// The field `Form` of a group.
 pub const GROUP_FORM: &str = "Group";
@@ -21,6 +22,8 @@ pub struct Group {
     pub id: String,
     /// The group's name.
     pub list_name: String,
+    /// Further names that are this group's alone, such as former ones.
+    pub other_names: Vec<String>,
     /// Members: names or addresses of people, names of groups.
     pub members: Vec<String>,
     /// The address at which mail from outside arrives, if it may.
@@ -40,6 +43,7 @@ impl Group {
         Ok(Self {
             id: document.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned(),
             list_name: text(document, "ListName")?.ok_or(DirectoryError::Missing { field: "ListName" })?,
+            other_names: texts(document, OTHER_NAMES, MOST_NAMES)?,
             members: texts(document, "Members", MOST_MEMBERS)?,
             internet_address,
         })

@@ -41,7 +41,7 @@ pub use journal::{BeforeAndAfter, DirectoryChange, WrittenChange};
 pub use login::{Approach, HashError, Login, LoginAttempt, LoginOutcome, LoginWatch, Logins};
 pub use lookup::{Found, NameIndex, NameLookup};
 pub use names::{abbreviate, common_name, fold_name};
-pub use person::{PERSON_FORM, PERSON_PREFIX, Person, Prepared, hide_secrets, prepare_person};
+pub use person::{OTHER_NAMES, PERSON_FORM, PERSON_PREFIX, Person, Prepared, hide_secrets, prepare_person};
 pub use record::{CredentialChange, CredentialRecords, PasswordEdit, check_password};
 pub use revocation::Revocations;
 pub use sasl::{SaslConnection, SaslError, SaslLogin, SaslReply, TokenVerification, TokenVerifier};

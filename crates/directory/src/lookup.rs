@@ -231,6 +231,13 @@ impl NameIndex {
         owners.collect()
     }
 
+    /// How many people have this mail database.
+    pub(crate) fn people_of_mail_file(&self, mail_file: &str) -> usize {
+        let entries = self.entries.read();
+        let has = |entry: &&Entry| matches!(entry, Entry::Person(person) if person.mail_file == mail_file);
+        entries.by_id.values().filter(has).count()
+    }
+
     /// How many people and groups there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -326,6 +333,10 @@ pub(crate) fn names_of(person: &Person) -> Vec<String> {
         names.push(fold_name(full_name));
         names.push(fold_name(common_name(&abbreviate(full_name))));
     }
+    for name in &person.other_names {
+        names.push(fold_name(name));
+        names.push(fold_name(common_name(&abbreviate(name))));
+    }
     names.extend(person.internet_address.as_deref().map(fold_name));
     names
 }
@@ -338,6 +349,7 @@ impl Entry {
             Self::Person(person) => names = names_of(person),
             Self::Group(group) => {
                 names.push(fold_name(&group.list_name));
+                names.extend(group.other_names.iter().map(|name| fold_name(name)));
                 names.extend(group.internet_address.as_deref().map(fold_name));
             }
         }
@@ -351,6 +363,7 @@ impl Entry {
         match self {
             Self::Person(person) => {
                 let names = std::iter::once(&person.short_name).chain(&person.full_names);
+                let names = names.chain(&person.other_names);
                 names.chain(&person.internet_address).any(|own| fold_name(own) == name)
             }
             Self::Group(_) => true,

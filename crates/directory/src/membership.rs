@@ -13,8 +13,8 @@ use crate::{Group, Person};
 /// The answers of this many people are kept.
 const KEPT_MAX: usize = 100_000;
 
-/// A group's id and name.
-type NamedGroup = (Arc<str>, Arc<str>);
+/// A group's id and names.
+type NamedGroup = (Arc<str>, Arc<[String]>);
 
 /// The groups by their members, and what was found of people since the last change.
 #[derive(Default)]
@@ -26,11 +26,12 @@ pub(crate) struct Memberships {
 
 impl Memberships {
     pub(crate) fn add(&mut self, id: &Arc<str>, group: &Group) {
-        let name: Arc<str> = Arc::from(group.list_name.as_str());
+        let names: Arc<[String]> =
+            std::iter::once(&group.list_name).chain(&group.other_names).cloned().collect();
         let members: HashSet<String> = group.members.iter().map(|member| fold_name(member)).collect();
         for member in members {
             let groups = self.by_member.entry(member.into_boxed_str()).or_default();
-            groups.push((Arc::clone(id), Arc::clone(&name)));
+            groups.push((Arc::clone(id), Arc::clone(&names)));
         }
     }
 
@@ -50,7 +51,7 @@ impl Memberships {
         self.kept.get_mut().clear();
     }
 
-    /// The names of the groups that a person is in; `holder` says whose a name is, if it is one's alone: a name that
+    /// The names of the groups that a person is in, and the other names of the person; `holder` says whose a name is, if it is one's alone: a name that
     /// several answer to makes nobody a member.
     pub(crate) fn of<'a>(
         &self,
@@ -62,16 +63,19 @@ impl Memberships {
         }
         let mut found: Vec<String> = Vec::new();
         let mut seen: HashSet<&str> = HashSet::new();
+        let is_own = |name: &str| holder(name).is_some_and(|holder| **holder == *person.id);
+        // What names somebody as they were called before means them.
+        found.extend(person.other_names.iter().filter(|name| is_own(&fold_name(name))).cloned());
         let mut names: Vec<String> = names_of(person);
-        names.retain(|name| holder(name).is_some_and(|holder| **holder == *person.id));
+        names.retain(|name| is_own(name));
         // It ends: each group is taken once, and there is a bound.
         while !names.is_empty() {
             let mut next = Vec::new();
-            for (id, name) in names.iter().filter_map(|name| self.by_member.get(name.as_str())).flatten() {
+            for (id, called) in names.iter().filter_map(|name| self.by_member.get(name.as_str())).flatten() {
                 if found.len() < GROUPS_MAX && seen.insert(id) {
-                    found.push(name.to_string());
+                    found.extend(called.iter().cloned());
                     // A group that shares its name with somebody is in no other by that name.
-                    next.push(fold_name(name));
+                    next.extend(called.iter().map(|name| fold_name(name)));
                 }
             }
             next.retain(|name| holder(name).is_some());

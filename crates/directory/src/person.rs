@@ -16,7 +16,10 @@ pub const PERSON_FORM: &str = "Person";
 /// What every person's id starts with, but for those of CouchDB's form ([`USERS_PREFIX`]).
 pub const PERSON_PREFIX: &str = "person:";
 
-const MOST_NAMES: usize = 32;
+/// The field with further names of a person or group, which are theirs alone.
+pub const OTHER_NAMES: &str = "OtherNames";
+
+pub(crate) const MOST_NAMES: usize = 32;
 const MOST_ROLES: usize = 128;
 
 /// A person, as read from a document of the directory.
@@ -28,6 +31,9 @@ pub struct Person {
     pub full_names: Vec<String>,
     /// The name to log in with; no spaces.
     pub short_name: String,
+    /// Further names that are this person's alone, such as those before a marriage: the person logs in with them, gets mail by them,
+    /// and reads what names them.
+    pub other_names: Vec<String>,
     /// The address at which mail from outside arrives.
     pub internet_address: Option<String>,
     /// The mail database.
@@ -57,6 +63,7 @@ impl Person {
         Ok(Self {
             id,
             full_names: full_names(document)?,
+            other_names: texts(document, OTHER_NAMES, MOST_NAMES)?,
             mail_file: mail_file(document, &short_name)?,
             language: text(document, "Language")?.map(|language| language.to_lowercase()),
             short_name,

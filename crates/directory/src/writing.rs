@@ -114,10 +114,11 @@ impl Entry {
         match self {
             Self::Person(person) => {
                 let names = std::iter::once(&person.short_name).chain(&person.full_names);
-                names.chain(&person.internet_address).map(String::as_str).collect()
+                names.chain(&person.other_names).chain(&person.internet_address).map(String::as_str).collect()
             }
             Self::Group(group) => {
-                std::iter::once(&group.list_name).chain(&group.internet_address).map(String::as_str).collect()
+                let names = std::iter::once(&group.list_name).chain(&group.other_names);
+                names.chain(&group.internet_address).map(String::as_str).collect()
             }
             Self::Other => Vec::new(),
         }
@@ -247,9 +248,9 @@ fn check_writer(
         _ if is_deleted => return administrators("remove people and groups"),
         (Entry::Person(before), Entry::Person(after)) => {
             let known = |person: &Person| {
-                let Person { full_names, short_name, internet_address, mail_file, roles, account, .. } =
-                    person.clone();
-                (full_names, short_name, internet_address, mail_file, roles, account)
+                let Person { full_names, short_name, other_names, internet_address, .. } = person.clone();
+                let Person { mail_file, roles, account, .. } = person.clone();
+                ((full_names, short_name, other_names, internet_address), (mail_file, roles, account))
             };
             if known(before) != known(after) {
                 return administrators(
@@ -258,7 +259,10 @@ fn check_writer(
             }
         }
         (Entry::Group(before), Entry::Group(after)) => {
-            if (&before.list_name, &before.internet_address) != (&after.list_name, &after.internet_address) {
+            let known = |group: &Group| {
+                (group.list_name.clone(), group.other_names.clone(), group.internet_address.clone())
+            };
+            if known(before) != known(after) {
                 return administrators("change names and addresses");
             }
         }
