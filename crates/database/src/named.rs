@@ -28,9 +28,9 @@ pub struct NamedSearch<'a> {
     pub fields: &'a [&'a str],
     /// Whether a text names whom is looked for.
     pub is_meant: &'a dyn Fn(&str) -> bool,
-    /// At most so many leaves are found at a time.
+    /// Leaves that are found at a time, at most.
     pub found_max: usize,
-    /// At most so many leaves are looked at, a document's all or none.
+    /// Leaves that are looked at, at most; of a document all or none.
     pub examined_max: usize,
 }
 
@@ -60,7 +60,7 @@ impl Database {
     /// Leaves whose fields name somebody, from `place` on, where an earlier piece ended. Design documents are none.
     ///
     /// # Errors
-    /// The database is gone, a place that is none, and what the store reports.
+    /// The database is gone, a place of another kind, and what the store reports.
     pub fn named_leaves(&self, search: &NamedSearch<'_>, place: Option<&str>) -> Result<NamedLeaves> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
