@@ -31,6 +31,8 @@ pub enum AuditAction {
     CredentialsChanged,
     /// A group was added, removed or has other members.
     GroupChanged,
+    /// Somebody is to be renamed or removed in all databases.
+    NameRequested,
     /// A configuration key was set on the console.
     ConfigurationSet,
     /// An administrator opened the mail file of somebody else.
@@ -64,6 +66,7 @@ impl AuditAction {
             Self::PasswordChanged => "password changed",
             Self::CredentialsChanged => "credentials changed",
             Self::GroupChanged => "group changed",
+            Self::NameRequested => "name requested",
             Self::ConfigurationSet => "configuration set",
             Self::MailFileOpened => "mail file opened",
             Self::FullAccessUsed => "full access used",

@@ -53,7 +53,7 @@ impl PersonField {
             Self::FirstName => "FirstName",
             Self::LastName => "LastName",
             Self::Address => "InternetAddress",
-            Self::Aliases => "Aliases",
+            Self::Aliases => "Addresses",
             Self::Telephone => "OfficePhoneNumber",
             Self::Mobile => "CellPhoneNumber",
             Self::JobTitle => "JobTitle",

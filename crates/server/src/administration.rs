@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_administration::NewRequest;
 use scrinium_http::{Administration, Audit, AuditAction, AuditEntry, ConsoleAnswer, Identity};
 use scrinium_statistics::{couchdb_stats, prometheus_text};
 use serde_json::{Value, json};
 
-use crate::console::{Command, Console, HoldOrder, ReplicateOrder, ServerParts, change_hold};
+use crate::console::{Command, Console, HoldOrder, ReplicateOrder, ServerParts, change_hold, requests};
 use crate::ground::Ground;
 
 /// What administrators see of a server, and tell it.
@@ -59,6 +60,23 @@ impl Administrated {
         Ok(ConsoleAnswer { text: reply.text, data: Some(reply.data) })
     }
 
+    /// Takes a request to rename or remove somebody, and puts it on record.
+    fn request(&self, new: NewRequest, by: &Identity, from: IpAddr) -> Result<ConsoleAnswer, String> {
+        let requests = ServerParts::requests(self.ground.as_ref());
+        let requests = requests.ok_or_else(|| "the server is about to stop".to_owned())?;
+        let new = NewRequest { requested_by: by.name().unwrap_or_default().to_owned(), ..new };
+        let reply = requests::order(&requests, &new)?;
+        let entry = AuditEntry {
+            action: AuditAction::NameRequested,
+            target: reply.data.get("entry").and_then(Value::as_str).unwrap_or_default(),
+            person: by.name(),
+            address: Some(from),
+            details: Some(&reply.data),
+        };
+        Audit::record(self.ground.log_database(), &entry);
+        Ok(ConsoleAnswer { text: reply.text, data: Some(reply.data) })
+    }
+
     /// Puts on record that a key was set; `told` is what the console answered with.
     fn audit(&self, command: &Command, told: &Value, by: &Identity, from: IpAddr) {
         let Command::SetConfiguration { name, .. } = command else { return };
@@ -87,6 +105,9 @@ impl Administration for Administrated {
         let parsed = Command::parse(command);
         if let Ok(Command::SetHold(order) | Command::LiftHold(order)) = &parsed {
             return self.change_hold(order, matches!(parsed, Ok(Command::SetHold(_))), (by, from));
+        }
+        if let Ok(Command::Request(new)) = parsed {
+            return self.request(new, by, from);
         }
         let reply = self.console.execute(command).map_err(|error| error.to_string())?;
         if let Ok(command @ Command::SetConfiguration { .. }) = Command::parse(command) {

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
+use scrinium_administration::Requests;
 use scrinium_catalog::{Databases, NameRange};
 use scrinium_clock::Clock;
 use scrinium_database::Properties;
-use scrinium_directory::NameLookup;
+use scrinium_directory::{Found, NameLookup};
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::OutboundControls;
 use scrinium_replication::Replicator;
@@ -18,7 +19,7 @@ use scrinium_statistics::{Registry, Snapshot, Task, Tasks};
 use scrinium_store::Store;
 use scrinium_views::OpenDatabase;
 use scrinium_worker::{WorkerOptions, WorkerPool};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
 use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
@@ -29,6 +30,7 @@ use crate::fixup::{Fixups, show_aside};
 use crate::freeze::Freezes;
 use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
+use crate::person_export::{self, Export};
 use crate::storage::pool_threads;
 use crate::{Shutdown, attachments, compaction, machine, reread, tls, volumes};
 
@@ -53,6 +55,8 @@ pub struct Ground {
     outbound: RwLock<Option<OutboundControls>>,
     replicator: RwLock<Option<Replicator>>,
     people: RwLock<Option<Arc<dyn NameLookup>>>,
+    /// While databases are open.
+    requests: RwLock<Option<Arc<Requests>>>,
     fixups: Fixups,
     freezes: Freezes,
     backups: BackupFigures,
@@ -145,6 +149,7 @@ impl Ground {
             ports: RwLock::default(),
             databases: RwLock::default(),
             outbound: RwLock::default(),
+            requests: RwLock::default(),
             replicator: RwLock::default(),
             people: RwLock::default(),
             fixups,
@@ -189,6 +194,11 @@ impl Ground {
     /// Lets the console work on databases, until it learns that they are about to be closed.
     pub fn set_databases(&self, databases: Option<(Store, Databases)>) {
         *self.databases.write() = databases;
+    }
+
+    /// Lets the console take requests to rename and remove people and groups, or no more.
+    pub(crate) fn set_requests(&self, requests: Option<Arc<Requests>>) {
+        *self.requests.write() = requests;
     }
 
     /// Lets the console ask the queue of outgoing mail, and order it.
@@ -325,6 +335,23 @@ impl ServerParts for Ground {
 
     fn databases(&self) -> Option<Databases> {
         self.open_databases().ok().map(|(_, databases)| databases)
+    }
+
+    fn export_person(&self, name: &str) -> Result<Reply, String> {
+        let requests = self.requests().ok_or_else(|| "the server is about to stop".to_owned())?;
+        let directory = requests.directory();
+        let name = name.trim_matches('"');
+        let Found::Person(person) = directory.find(name) else {
+            return Err(format!("no person of the directory, or more than one, is called {name:?}"));
+        };
+        let export = Export::new(directory, person, &self.settings());
+        let folder = person_export::begin(export, &self.tasks)?;
+        let text = format!("It is written into {}; show tasks shows how far it is.\n", folder.display());
+        Ok(Reply { text, data: json!({"folder": folder}) })
+    }
+
+    fn requests(&self) -> Option<Arc<Requests>> {
+        self.requests.read().clone()
     }
 
     fn outbound(&self) -> Option<OutboundControls> {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use scrinium_administration::{ADMINISTRATION_DATABASE, is_request};
 use scrinium_catalog::is_mailbox;
 use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Level, Secret, Submission};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person, check_password};
@@ -32,12 +33,18 @@ struct Post {
 
 impl Guard for OwnDatabases {
     fn guards(&self, database: &str) -> bool {
-        database == DIRECTORY_DATABASE || is_mailbox(database) || orders_replications(database)
+        database == DIRECTORY_DATABASE
+            || database == ADMINISTRATION_DATABASE
+            || is_mailbox(database)
+            || orders_replications(database)
     }
 
     fn check(&self, submission: Submission<'_>) -> Result<Guarded, DatabaseError> {
         if orders_replications(submission.database.name()) {
             return check_order(submission);
+        }
+        if submission.database.name() == ADMINISTRATION_DATABASE {
+            return check_request(submission);
         }
         let directory = self.directory()?;
         if submission.database.name() == DIRECTORY_DATABASE {
@@ -84,6 +91,18 @@ fn check_rules(submission: &Submission<'_>) -> Result<(), DatabaseError> {
         return Err(forbidden("Mail rules are set by `/_mail_rules`.".to_owned()));
     }
     Ok(())
+}
+
+/// Requests say what the server has done and does next, so that it alone writes them.
+fn check_request(submission: Submission<'_>) -> Result<Guarded, DatabaseError> {
+    let document = submission.document;
+    let id = document.get("_id").and_then(Value::as_str).unwrap_or_default();
+    if submission.access.identity().is_some() && is_request(id) {
+        let reason =
+            "requests are written by the server: rename person, remove person and the like ask for them";
+        return Err(forbidden(reason.to_owned()));
+    }
+    Ok(Guarded { document, secret: Secret::Keep })
 }
 
 /// Refuses to set a password for who has not shown just now that it is them: a cookie that was taken, or a program's app

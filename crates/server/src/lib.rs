@@ -41,6 +41,8 @@ mod mail_rules;
 pub mod messages;
 mod people;
 mod people_command;
+mod people_source;
+mod person_export;
 #[cfg(feature = "lab")]
 mod plan_command;
 mod private;

@@ -4,18 +4,20 @@ use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use scrinium_administration::{NewRequest, RequestKind};
 use scrinium_directory::{
     Found, GROUP_FORM, GROUP_PREFIX, Group, NameLookup, PERSON_FORM, PERSON_PREFIX, Person, check_password,
 };
 use serde_json::{Value, json};
 
 use crate::cli::{
-    AppPasswordCommand, Failure, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand,
-    PersonLinkArguments, PersonNameArguments, PersonPasswordArguments, Terminal, TotpCommand,
+    AppPasswordCommand, ConnectionArguments, Failure, GroupAddArguments, GroupCommand, PersonAddArguments,
+    PersonCommand, PersonLinkArguments, PersonNameArguments, PersonPasswordArguments, Terminal, TotpCommand,
 };
 use crate::config::Settings;
 use crate::credentials::ask_password;
 use crate::registry::{self, Entry, Registry};
+use crate::{people_source, person_export};
 
 /// No password has this many bytes; what is longer is another file.
 const LONGEST_LINE_BYTES: u64 = 4_096;
@@ -39,6 +41,26 @@ pub(crate) fn person(
         PersonCommand::Enable(asked) => {
             set_field(settings, asked, ("Disabled", json!(false)), "is enabled", terminal)
         }
+        PersonCommand::Export(asked) => person_export::run(settings, asked, terminal),
+        PersonCommand::Erase(asked) => {
+            let mut new = NewRequest::new(RequestKind::ErasePerson, &asked.name, "");
+            new.fields.clone_from(&asked.fields);
+            change_name(settings, &asked.connection, &new, terminal)
+        }
+        PersonCommand::Import(asked) => people_source::import(settings, asked, terminal),
+        PersonCommand::Rename(asked) => {
+            let mut new = NewRequest::new(RequestKind::RenamePerson, &asked.name, "");
+            new.new_name = Some(asked.new_name.clone());
+            new.new_full_names.clone_from(&asked.full_names);
+            new.new_address.clone_from(&asked.address);
+            new.fields.clone_from(&asked.fields);
+            change_name(settings, &asked.connection, &new, terminal)
+        }
+        PersonCommand::Remove(asked) => {
+            let mut new = NewRequest::new(RequestKind::RemovePerson, &asked.name, "");
+            new.fields.clone_from(&asked.fields);
+            change_name(settings, &asked.connection, &new, terminal)
+        }
         PersonCommand::List { connection } => {
             list_people(registry::open(settings, connection, terminal)?.as_ref(), terminal)
         }
@@ -49,10 +71,40 @@ pub(crate) fn person(
 pub(crate) fn group(settings: &Settings, command: &GroupCommand, terminal: &Terminal) -> Result<(), Failure> {
     match command {
         GroupCommand::Add(asked) => add_group(settings, asked, terminal),
+        GroupCommand::Rename(asked) => {
+            let mut new = NewRequest::new(RequestKind::RenameGroup, &asked.name, "");
+            new.new_name = Some(asked.new_name.clone());
+            new.new_address.clone_from(&asked.address);
+            new.fields.clone_from(&asked.fields);
+            change_name(settings, &asked.connection, &new, terminal)
+        }
+        GroupCommand::Remove(asked) => {
+            let mut new = NewRequest::new(RequestKind::RemoveGroup, &asked.name, "");
+            new.fields.clone_from(&asked.fields);
+            change_name(settings, &asked.connection, &new, terminal)
+        }
         GroupCommand::List { connection } => {
             list_groups(registry::open(settings, connection, terminal)?.as_ref(), terminal)
         }
     }
+}
+
+/// Asks for a name to be changed in all databases.
+fn change_name(
+    settings: &Settings,
+    connection: &ConnectionArguments,
+    new: &NewRequest,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let texts = std::iter::once(&new.name).chain(&new.new_name).chain(&new.new_full_names);
+    let is_unclear = |text: &String| text.contains('"') || text.chars().any(char::is_control);
+    if let Some(text) = texts.chain(&new.new_address).chain(&new.fields).find(|text| is_unclear(text)) {
+        return Err(Failure::Use(format!(
+            "{text:?} has quotation marks or control characters, which no name has"
+        )));
+    }
+    let reply = registry::open(settings, connection, terminal)?.change_name(new, terminal)?;
+    terminal.data(&reply.text, &reply.data)
 }
 
 fn add_person(settings: &Settings, asked: &PersonAddArguments, terminal: &Terminal) -> Result<(), Failure> {

@@ -142,7 +142,7 @@ fn reread_directly(
     let tasks = Tasks::new();
     let (mut all, mut text, mut reports) = (RereadReport::default(), String::new(), Vec::new());
     for name in &names {
-        let report = told(&tasks, terminal, || reread_one(&storage.databases, &tasks, name));
+        let report = told(&tasks, terminal, "documents", || reread_one(&storage.databases, &tasks, name));
         let report = report.map_err(Failure::work)?;
         let report = report.map_err(|error| Failure::Work(format!("{name}: {error}")))?;
         let RereadReport { examined, changed, left, .. } = report;
@@ -160,10 +160,15 @@ fn reread_directly(
 }
 
 /// Does the work on another thread, and says how far it is.
-fn told<T: Send>(tasks: &Tasks, terminal: &Terminal, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+pub(crate) fn told<T: Send>(
+    tasks: &Tasks,
+    terminal: &Terminal,
+    what: &str,
+    work: impl FnOnce() -> T + Send,
+) -> io::Result<T> {
     let mut told_at = Instant::now();
     std::thread::scope(|scope| {
-        let work = std::thread::Builder::new().name("reread".to_owned()).spawn_scoped(scope, work)?;
+        let work = std::thread::Builder::new().name("work".to_owned()).spawn_scoped(scope, work)?;
         while !work.is_finished() {
             std::thread::sleep(LOOK_EVERY);
             if told_at.elapsed() >= TOLD_EVERY {
@@ -171,7 +176,8 @@ fn told<T: Send>(tasks: &Tasks, terminal: &Terminal, work: impl FnOnce() -> T + 
                 for task in tasks.running() {
                     let of = task.total.map_or_else(String::new, |total| format!(" of {total}"));
                     let name = task.database.unwrap_or_default();
-                    terminal.say(&format!("{name}: {}{of} documents", task.done));
+                    let name = if name.is_empty() { name } else { format!("{name}: ") };
+                    terminal.say(&format!("{name}{}{of} {what}", task.done));
                 }
             }
         }

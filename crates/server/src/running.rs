@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use scrinium_accounting::Accounts;
+use scrinium_administration::{Requests, RequestsHandle};
 use scrinium_clock::milliseconds;
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
@@ -27,6 +28,7 @@ use crate::log_database::LogWriter;
 use crate::mail_ports::{MailParts, listening, mail_ports};
 use crate::mail_rules::KeptRules;
 use crate::people::{People, PeopleParts};
+use crate::people_source::Follower;
 use crate::replication::replicator;
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
@@ -41,6 +43,8 @@ pub(crate) struct Running {
     log_writer: Option<LogWriter>,
     port: JoinHandle<()>,
     replicator: Replicator,
+    requests: RequestsHandle,
+    source: Option<std::thread::JoinHandle<()>>,
     orders: JoinHandle<()>,
 }
 
@@ -116,16 +120,16 @@ impl Running {
         let ports = bind(ground, &settings, (&state, &parts), accounts)?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));
-        let stopping = ground.shutdown().clone();
-        let grace = settings.server.shutdown_timeout;
+        let (stopping, grace) = (ground.shutdown().clone(), settings.server.shutdown_timeout);
         let port = tokio::spawn(async move { ports.run(follow(state, stopping.wait()), grace).await });
         let router = router.start();
         let outbound =
             outgoing.map(|queue| mail_out::start(ground, (queue, notices, log.clone()))).transpose()?;
         ground.set_outbound(outbound.as_ref().map(OutboundHandle::controls));
         let orders = replicator.follow();
+        let (requests, source) = begin_requests(ground, &settings, &directory)?;
         let upkeep = tokio::spawn(upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground)));
-        Ok(Self { storage, router, outbound, upkeep, log_writer, port, replicator, orders })
+        Ok(Self { storage, router, outbound, upkeep, log_writer, port, replicator, requests, source, orders })
     }
 
     /// Waits until the ports have given up their requests, then closes the rest.
@@ -141,6 +145,13 @@ impl Running {
         ground.set_people(None);
         ground.set_outbound(None);
         ground.set_replicator(None);
+        ground.set_requests(None);
+        let (requests, source) = (self.requests, self.source);
+        let stopped = tokio::task::spawn_blocking(move || {
+            requests.stop();
+            source.map_or(Ok(()), std::thread::JoinHandle::join)
+        });
+        drop(stopped.await);
         self.replicator.stop().await;
         drop(self.orders.await);
         self.router.stop().await;
@@ -156,6 +167,20 @@ impl Running {
         });
         drop(closed.await);
     }
+}
+
+/// Goes on with what is renamed and removed, and follows the people's source, if there is one.
+fn begin_requests(
+    ground: &Ground,
+    settings: &Arc<Settings>,
+    directory: &Arc<Directory>,
+) -> Result<(RequestsHandle, Option<std::thread::JoinHandle<()>>), Failure> {
+    let requests = Arc::new(Requests::new(directory, ground.tasks()));
+    let source = Follower::new((directory, &requests), ground.tasks(), settings)?;
+    ground.set_requests(Some(Arc::clone(&requests)));
+    let requests = requests.start().map_err(Failure::work)?;
+    let source = source.map(|source| source.start(ground.shutdown().clone())).transpose();
+    Ok((requests, source.map_err(Failure::work)?))
 }
 
 fn http_options(ground: &Ground, settings: &Settings, accounts: &Accounts) -> HttpOptions {

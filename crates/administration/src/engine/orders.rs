@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_database::DatabaseError;
 use scrinium_directory::{
     ADMINISTRATOR_ROLE, Found, Group, NameLookup, Person, USERS_PREFIX, abbreviate, common_name, prepare,
 };
@@ -160,6 +161,15 @@ impl Requests {
     }
 
     pub(super) fn check_holds(&self, name: &str, (id, mail_file): (&str, &str)) -> Result<(), RequestError> {
+        let held = match self.databases().get(mail_file) {
+            Ok(database) => database.legal_holds()?.into_iter().next(),
+            Err(DatabaseError::NotFound { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(held) = held {
+            let hold = format!("{mail_file} is under a legal hold for {:?}", held.matter);
+            return Err(RequestError::Held { name: name.to_owned(), hold });
+        }
         for holds in &self.holds {
             if let Some(hold) = holds.hold_on(id, mail_file)? {
                 return Err(RequestError::Held { name: name.to_owned(), hold });

@@ -58,6 +58,19 @@ impl Failure {
         }
     }
 
+    /// The reason, where there is one to be said.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Work(reason)
+            | Self::Use(reason)
+            | Self::Damage(reason)
+            | Self::Objective(reason)
+            | Self::BrokenOff(reason) => reason,
+            Self::Found | Self::ToBeUpgraded | Self::Told | Self::OutputClosed => "",
+        }
+    }
+
     /// Says it, and gives the exit code.
     pub(super) fn tell(&self, terminal: &Terminal) -> ExitCode {
         match self {

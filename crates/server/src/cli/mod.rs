@@ -34,8 +34,9 @@ pub(crate) use connect::connect;
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
 pub use people_arguments::{
-    AppPasswordCommand, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand,
-    PersonLinkArguments, PersonNameArguments, PersonPasswordArguments, TotpCommand,
+    AppPasswordCommand, EntryRemoveArguments, GroupAddArguments, GroupCommand, GroupRenameArguments,
+    PersonAddArguments, PersonCommand, PersonImportArguments, PersonLinkArguments, PersonNameArguments,
+    PersonPasswordArguments, PersonRenameArguments, TotpCommand,
 };
 pub use terminal::Terminal;
 

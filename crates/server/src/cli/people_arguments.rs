@@ -12,6 +12,9 @@ pub enum PersonCommand {
     /// Add a person to the directory; the password is asked for, or read
     #[command(after_help = PASSWORDS)]
     Add(PersonAddArguments),
+    /// Add and change people and groups as a table (CSV) or an LDIF file says
+    #[command(after_help = IMPORT)]
+    Import(PersonImportArguments),
     /// Everybody in the directory
     List {
         /// The server, and the administrator.
@@ -38,10 +41,49 @@ pub enum PersonCommand {
     Disable(PersonNameArguments),
     /// Open a person's account again
     Enable(PersonNameArguments),
+    /// Write everything that is a person's into a folder below the data folder
+    #[command(after_help = EXPORT)]
+    Export(PersonNameArguments),
+    /// Remove a person with the mail database, for the law's sake
+    #[command(after_help = ERASURE)]
+    Erase(EntryRemoveArguments),
+    /// Rename a person in all databases; the old names stay theirs
+    #[command(after_help = NAMES)]
+    Rename(PersonRenameArguments),
+    /// Remove a person from all databases and the directory
+    #[command(after_help = REMOVAL)]
+    Remove(EntryRemoveArguments),
     /// Set a person's password, which ends their sessions
     #[command(after_help = PASSWORDS)]
     Password(PersonPasswordArguments),
 }
+
+const IMPORT: &str = "\
+A table is one of Google Workspace, Microsoft 365 or Outlook, or one whose first line names columns such as
+Username, First name, Last name, Email, Groups. The same file imported twice changes nothing the second time. Nobody is
+deleted: who is missing in a --complete file is disabled. People who were made here stay as they are without
+--take-over.";
+
+const EXPORT: &str = "\
+The folder is exports/NAME-TIME in the data folder: messages byte for byte (mail/*.eml), all documents of the mail
+database, documents of other databases that name the person in Authors, Readers or From, what was read, what the log
+says, and the directory's document. manifest.json is written last. A running server does it in the background:
+scrinium console show tasks.";
+
+const ERASURE: &str = "\
+As remove, and the mail database is deleted. Backups have it until they are pruned, and others keep the messages that
+they have got. What a legal hold keeps is not erased.";
+
+const NAMES: &str = "\
+Access control lists, Readers, Authors and the fields that --field names in documents of all databases, members of
+groups, and marks of what was read say the new name afterwards. It goes on in the background, also after a restart:
+scrinium console show requests. The old names and addresses stay the person's: mail by them arrives, and nobody
+else gets them, until an administrator takes them out of OtherNames and Addresses.";
+
+const REMOVAL: &str = "\
+The person cannot log in from this moment. Access control lists, Readers, Authors and groups of all databases do
+not have the name afterwards, and then the directory does not. A document that only this person could read is for
+administrators of the server then. The mail database stays; drop it when nobody needs it.";
 
 const PASSWORDS: &str = "\
 A password is never given on the command line. It is asked for on a terminal, else it is the first line of
@@ -163,11 +205,98 @@ pub struct PersonNameArguments {
     pub connection: ConnectionArguments,
 }
 
+/// Arguments of `person import`.
+#[derive(Clone, Debug, Args)]
+pub struct PersonImportArguments {
+    /// The file: NAME.csv or NAME.ldif
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The file has everybody of this source, so that who is missing in it is disabled
+    #[arg(long)]
+    pub complete: bool,
+    /// Take over people and groups that were made here where the file has their name or address
+    #[arg(long)]
+    pub take_over: bool,
+    /// What the source is called, where there are several [default: file]
+    #[arg(long, value_name = "NAME")]
+    pub source: Option<String>,
+    /// With --complete, nothing is changed if more than this part of the source's people would be disabled
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub most_disabled: u8,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// Arguments of `person rename`.
+#[derive(Clone, Debug, Args)]
+pub struct PersonRenameArguments {
+    /// The person, by short or full name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The new name to log in with, without blanks; it may be the present one where only other names change
+    #[arg(value_name = "SHORTNAME")]
+    pub new_name: String,
+    /// A new full name; may be given several times, and the first is the one that is shown [default: they stay]
+    #[arg(long = "name", value_name = "NAME")]
+    pub full_names: Vec<String>,
+    /// A new address; the old one stays a further one
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// A field of names in documents besides Readers and Authors; may be given several times
+    #[arg(long = "field", value_name = "FIELD")]
+    pub fields: Vec<String>,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// Arguments of `group rename`.
+#[derive(Clone, Debug, Args)]
+pub struct GroupRenameArguments {
+    /// The group
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The new name
+    #[arg(value_name = "NEW")]
+    pub new_name: String,
+    /// A new address; the old one stays a further one
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// A field of names in documents besides Readers and Authors; may be given several times
+    #[arg(long = "field", value_name = "FIELD")]
+    pub fields: Vec<String>,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// Arguments of `person remove` and `group remove`.
+#[derive(Clone, Debug, Args)]
+pub struct EntryRemoveArguments {
+    /// The person, by short or full name, or the group
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// A field of names in documents besides Readers and Authors; may be given several times
+    #[arg(long = "field", value_name = "FIELD")]
+    pub fields: Vec<String>,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
 /// What to do with groups.
 #[derive(Clone, Debug, Subcommand)]
 pub enum GroupCommand {
     /// Add a group to the directory, or members to one that is there
     Add(GroupAddArguments),
+    /// Rename a group in all databases
+    Rename(GroupRenameArguments),
+    /// Remove a group from all databases and the directory
+    Remove(EntryRemoveArguments),
     /// All groups, and who is in them
     List {
         /// The server, and the administrator.

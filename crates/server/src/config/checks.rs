@@ -54,6 +54,23 @@ pub(super) fn recipient_or_empty(text: &str) -> Result<(), String> {
     }
 }
 
+/// The address of a server of LDAP, or nothing.
+pub(super) fn ldap_or_empty(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    scrinium_ldap_wire::LdapUrl::parse(text).map(drop).map_err(|error| error.to_string())
+}
+
+/// A filter of LDAP, or nothing.
+pub(super) fn filter_or_empty(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let filter = scrinium_ldap_wire::Filter::parse(text, scrinium_ldap_wire::MessageLimits::CLIENT);
+    filter.map(drop).map_err(|error| error.to_string())
+}
+
 /// Whatever it is, somebody else looks at it.
 #[allow(clippy::unnecessary_wraps, reason = "a check answers like this")]
 pub(super) fn anything(_text: &str) -> Result<(), String> {

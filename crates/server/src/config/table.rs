@@ -415,6 +415,35 @@ configuration! {
         second_factor: Choice { options: &["never", "claimed", "always"] } = "never", File;
     }
 
+    /// A directory elsewhere that people and groups are kept in step with, by LDAP (docs/operate/names.md).
+    people_source as PeopleSourceSettings {
+        /// Its server, such as `ldaps://ldap.example.org` or `ldap://ldap.example.org`. Empty: there is none.
+        url: Text { form: "an address, or empty", check: checks::ldap_or_empty } = "", File;
+        /// What it is: `standard` (OpenLDAP, 389 Directory Server, FreeIPA) or `active_directory` (Samba, too).
+        kind: Choice { options: &["standard", "active_directory"] } = "standard", File;
+        /// With `ldap:` whether the connection is encrypted by StartTLS, with a certificate for the host: `required`, or `off`, which sends the
+        /// password for everybody to read.
+        tls: Choice { options: &["required", "off"] } = "required", File;
+        /// A file of certificates (PEM) of authorities that are trusted in addition to the system's. Empty: none.
+        ca_file: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
+        /// The name to log in with there, such as `cn=reader,dc=example,dc=org`. Empty: nobody logs in.
+        bind_name: Text { form: "a name, or empty", check: checks::anything } = "", File;
+        /// The file whose first line is the password. It is read when it is needed, and should be its owner's alone.
+        password: Path = "people_source.password", File;
+        /// The entry below which people and groups are, such as `dc=example,dc=org`.
+        base: Text { form: "a name", check: checks::anything } = "", File;
+        /// Which entries are read (RFC 4515). Empty: those of people and groups.
+        filter: Text { form: "a filter, or empty", check: checks::filter_or_empty } = "", File;
+        /// How often everything is read.
+        interval: Duration { min: SECOND, max: DAY } = "5 min", File;
+        /// Entries in all; with more, nothing is changed.
+        entries: Integer { min: 1, max: 5_000_000 } = "200000", File;
+        /// Whether people and groups who were made here are taken over where the source has their name or address.
+        take_over: Boolean = "false", File;
+        /// Nothing is changed if more than this part of the source's people, in percent, would be disabled at once.
+        most_disabled_percent: Integer { min: 0, max: 100 } = "20", File;
+    }
+
     /// Mail.
     mail as MailSettings {
         /// Mailboxes (`mail.box`) that memos are put into on their way. More let more people send at once

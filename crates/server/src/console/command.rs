@@ -4,12 +4,13 @@
 
 use std::time::Duration;
 
+use scrinium_administration::{NewRequest, RequestKind};
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::QueueOrder;
 
 use super::{
     ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, SettleOrder,
-    UpdateViews, attachments, compact, conflicts, holds, log_database, queue, replication, reread,
+    UpdateViews, attachments, compact, conflicts, holds, log_database, queue, replication, requests, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -228,6 +229,48 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| holds::parse(rest).map(Command::LiftHold),
     },
     CommandLine {
+        words: &["rename", "person"],
+        arguments: requests::RENAME_PERSON,
+        help: "Renames a person in all databases: access lists, Readers, Authors, groups; the old names stay theirs",
+        build: |rest| requests::parse(RequestKind::RenamePerson, rest),
+    },
+    CommandLine {
+        words: &["rename", "group"],
+        arguments: requests::RENAME_GROUP,
+        help: "Renames a group in all databases",
+        build: |rest| requests::parse(RequestKind::RenameGroup, rest),
+    },
+    CommandLine {
+        words: &["remove", "person"],
+        arguments: requests::REMOVE,
+        help: "Removes a person from all databases and the directory; the mail database stays",
+        build: |rest| requests::parse(RequestKind::RemovePerson, rest),
+    },
+    CommandLine {
+        words: &["remove", "group"],
+        arguments: requests::REMOVE,
+        help: "Removes a group from all databases and the directory",
+        build: |rest| requests::parse(RequestKind::RemoveGroup, rest),
+    },
+    CommandLine {
+        words: &["erase", "person"],
+        arguments: requests::REMOVE,
+        help: "Removes a person, and deletes the mail database, unless a legal hold keeps it",
+        build: |rest| requests::parse(RequestKind::ErasePerson, rest),
+    },
+    CommandLine {
+        words: &["export", "person"],
+        arguments: "NAME",
+        help: "Writes everything that is a person's into a folder below exports in the data folder",
+        build: |rest| Some(Command::ExportPerson(optional(rest)?)),
+    },
+    CommandLine {
+        words: &["show", "requests"],
+        arguments: "",
+        help: "People and groups that are renamed and removed: databases done, documents changed",
+        build: |rest| rest.is_empty().then_some(Command::ShowRequests),
+    },
+    CommandLine {
         words: &["freeze"],
         arguments: "[TIME]",
         help: "Holds changes while a snapshot of the disks is taken, for 30 s or TIME (2min) at most",
@@ -284,6 +327,9 @@ pub enum Command {
     BackUp(BackupOrder),
     RestoreDatabase(RestoreOrder),
     Replicate(ReplicateOrder),
+    Request(NewRequest),
+    ExportPerson(String),
+    ShowRequests,
     ShowReplication(Option<String>),
     ShowConflicts(String),
     SettleConflicts(SettleOrder),
@@ -318,6 +364,7 @@ impl Command {
                 | Self::ShowMessage(_)
                 | Self::ShowAside(_)
                 | Self::ShowReplication(_)
+                | Self::ShowRequests
                 | Self::ShowConflicts(_)
                 | Self::ShowHolds
                 | Self::Help

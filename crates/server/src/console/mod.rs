@@ -17,6 +17,7 @@ mod memory;
 mod pattern;
 mod queue;
 mod replication;
+pub(crate) mod requests;
 mod reread;
 mod server;
 mod settings;
@@ -28,6 +29,7 @@ mod volumes;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_administration::Requests;
 use scrinium_catalog::Databases;
 use scrinium_database::Properties;
 use scrinium_maintenance::CompactOrder;
@@ -63,6 +65,17 @@ pub trait ServerParts: Send + Sync {
     /// Replications that run, as `_scheduler/jobs` lists them.
     fn replications(&self) -> Vec<Value> {
         Vec::new()
+    }
+    /// Begins to write everything that is a person's into a folder, in the background.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn export_person(&self, _name: &str) -> Result<Reply, String> {
+        Err("the server is about to stop".to_owned())
+    }
+    /// What is renamed and removed in all databases, while they are open.
+    fn requests(&self) -> Option<Arc<Requests>> {
+        None
     }
     /// The databases, while they are open.
     fn databases(&self) -> Option<Databases>;
@@ -287,20 +300,17 @@ impl Console {
             Command::ShowAside(database) => {
                 parts.set_aside(database.as_deref()).map_err(ConsoleError::NotFound)
             }
-            Command::BackUp(order) => {
-                parts.back_up(order).map(|task| begun("Backup", task)).map_err(ConsoleError::NotFound)
-            }
-            Command::RestoreDatabase(order) => parts
-                .restore_database(order)
-                .map(|task| begun("Restore", task))
-                .map_err(ConsoleError::NotFound),
+            Command::BackUp(order) => begun("Backup", parts.back_up(order)),
+            Command::RestoreDatabase(order) => begun("Restore", parts.restore_database(order)),
             Command::ShowReplication(database) => replication::reply(parts, database.as_deref()),
             Command::ShowConflicts(database) => conflicts::show(&open()?, &database),
             Command::SettleConflicts(order) => conflicts::begin(&open()?, &order),
             // Carried out by the one who knows who asks.
-            Command::Replicate(_) => Err(replication::not_running()),
             Command::ShowHolds => holds::show(&open()?),
             Command::SetHold(_) | Command::LiftHold(_) => Err(holds::of_nobody()),
+            Command::Replicate(_) | Command::Request(_) => Err(replication::not_running()),
+            Command::ExportPerson(name) => parts.export_person(&name).map_err(ConsoleError::NotFound),
+            Command::ShowRequests => requests::show(parts.requests().as_deref()),
             Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),
             Command::Thaw => parts.thaw().map_err(ConsoleError::NotFound),
             Command::Help => Ok(help()),
@@ -319,11 +329,18 @@ fn plain_line(line: &str) -> String {
         .collect()
 }
 
-fn begun(what: &str, task: u64) -> Reply {
+fn needs_a_name() -> ConsoleError {
+    ConsoleError::NotFound(
+        "legal holds are set and lifted by somebody who has logged in: scrinium console".to_owned(),
+    )
+}
+
+fn begun(what: &str, task: Result<u64, String>) -> Result<Reply, ConsoleError> {
+    let task = task.map_err(ConsoleError::NotFound)?;
     let text = format!(
         "{what} has started as task {task}; show tasks shows its progress, tell {task} quit cancels it.\n"
     );
-    Reply { text, data: json!({"task": task}) }
+    Ok(Reply { text, data: json!({"task": task}) })
 }
 
 fn help() -> Reply {

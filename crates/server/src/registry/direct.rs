@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
+use scrinium_administration::{NewRequest, RequestState, Requests};
 use scrinium_clock::Clock;
 use scrinium_credentials::{GateOptions, NewAppPassword, ProviderLink, StoredCredentials};
 use scrinium_database::{Access, ChangesQuery, DatabaseError, Edit, EditMode};
 use scrinium_directory::{
     CredentialError, CredentialRecords, DIRECTORY_DATABASE, Directory, Found, NameLookup, Person,
 };
-use scrinium_statistics::Registry as Statistics;
+use scrinium_statistics::{Registry as Statistics, Tasks};
 use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
 use super::{Entry, Registry};
-use crate::cli::Failure;
+use crate::cli::{Failure, Terminal};
 use crate::config::Settings;
+use crate::console::Reply;
+use crate::console::requests::data_of;
 use crate::guard::OwnDatabases;
 use crate::people::{credentials_shown, scope_of};
+use crate::reread::told;
 use crate::storage::{Storage, StorageError};
 
 /// Who reads and writes people and groups while no server runs.
@@ -48,9 +52,19 @@ impl DirectRegistry {
         Ok(Ok(Self { storage: Some(storage), directory, issuer: settings.oidc.issuer.clone() }))
     }
 
+    /// The directory of the server that this process is.
+    pub(crate) const fn of_server(directory: Arc<Directory>) -> Self {
+        Self { storage: None, directory, issuer: String::new() }
+    }
+
     /// The databases of the folder, and its directory.
     pub(crate) fn parts(&self) -> Option<(&Storage, &Directory)> {
         self.storage.as_ref().map(|storage| (storage, self.directory.as_ref()))
+    }
+
+    /// The folder's people and groups.
+    pub(crate) const fn directory(&self) -> &Arc<Directory> {
+        &self.directory
     }
 
     fn database(&self) -> Result<OpenDatabase, DatabaseError> {
@@ -100,9 +114,41 @@ impl Registry for DirectRegistry {
         written.map(drop).map_err(Failure::work)
     }
 
+    fn write_all(&self, entries: &[Entry]) -> Result<Vec<Result<(), Failure>>, Failure> {
+        let edit =
+            |entry: &Entry| Edit { json: Value::Object(entry.clone()).to_string().into(), ..Edit::default() };
+        let edits = entries.iter().map(edit).collect();
+        let database = self.database().map_err(Failure::work)?;
+        let update = database.update(edits, EditMode::Interactive, &COMMAND).map_err(Failure::work)?;
+        let results = update.wait().map_err(Failure::work)?;
+        Ok(results.into_iter().map(|result| result.map(drop).map_err(Failure::work)).collect())
+    }
+
     fn credentials(&self, name: &str) -> Result<Value, Failure> {
         let person = self.person(name)?;
         Ok(credentials_shown(&person, self.directory.databases().clock().now_ms()))
+    }
+
+    fn change_name(&self, new: &NewRequest, terminal: &Terminal) -> Result<Reply, Failure> {
+        let tasks = Tasks::new();
+        let requests = Requests::new(&self.directory, &tasks);
+        let new = NewRequest { requested_by: "a command".to_owned(), ..new.clone() };
+        let request = requests.order(&new).map_err(|error| Failure::Work(error.to_string()))?;
+        told(&tasks, terminal, "databases", || requests.carry_out_all())
+            .map_err(Failure::work)?
+            .map_err(|error| Failure::Work(error.to_string()))?;
+        let done = requests.list().map_err(|error| Failure::Work(error.to_string()))?;
+        let done = done.into_iter().find(|done| done.id == request.id).unwrap_or(request);
+        if let Some(reason) = done.reason.as_ref().filter(|_| done.state == RequestState::Failed) {
+            return Err(Failure::Work(reason.clone()));
+        }
+        let documents = done.progress.changed.get("documents").copied().unwrap_or_default();
+        let is = if done.kind.removes() { "removed" } else { "renamed" };
+        let text = format!(
+            "{} is {is}: {} databases looked through, {documents} documents changed, {} left as they are\n",
+            done.name, done.progress.databases_done, done.progress.left
+        );
+        Ok(Reply { text, data: data_of(&done) })
     }
 
     fn add_app_password(&self, name: &str, label: &str, protocols: &[String]) -> Result<Value, Failure> {

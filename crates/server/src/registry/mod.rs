@@ -3,11 +3,13 @@
 mod direct;
 mod remote;
 
+use scrinium_administration::NewRequest;
 use scrinium_directory::{Found, GROUP_PREFIX, NameIndex, NameLookup, PERSON_PREFIX, Person};
 use serde_json::{Map, Value};
 
 use crate::cli::{ConnectionArguments, Failure, Terminal, connect};
 use crate::config::Settings;
+use crate::console::Reply;
 use crate::storage::StorageError;
 
 pub(crate) use direct::DirectRegistry;
@@ -24,6 +26,11 @@ pub(crate) trait Registry {
     /// Writes one, as an administrator; a new one has no `_rev`.
     fn write(&self, entry: &Entry) -> Result<(), Failure>;
 
+    /// Writes several, each with its own result.
+    fn write_all(&self, entries: &[Entry]) -> Result<Vec<Result<(), Failure>>, Failure> {
+        Ok(entries.iter().map(|entry| self.write(entry)).collect())
+    }
+
     /// What a person has to come in by, as `GET /_credentials` shows it.
     fn credentials(&self, name: &str) -> Result<Value, Failure>;
 
@@ -35,6 +42,9 @@ pub(crate) trait Registry {
 
     /// Takes the authenticator away.
     fn remove_totp(&self, name: &str) -> Result<(), Failure>;
+
+    /// Asks for a name to be changed in all databases. A server does it by and by; without one it is done when this returns.
+    fn change_name(&self, new: &NewRequest, terminal: &Terminal) -> Result<Reply, Failure>;
 
     /// Links an account at the provider, or, without `is_link`, takes the link away.
     fn link(&self, name: &str, subject: &str, is_link: bool) -> Result<(), Failure>;

@@ -2,12 +2,14 @@
 
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
+use scrinium_administration::NewRequest;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::{Entry, Registry};
-use crate::cli::Failure;
+use crate::cli::{Failure, Terminal};
 use crate::client::ConsoleClient;
+use crate::console::{Reply, requests};
 
 /// Documents asked for at once.
 const PAGE: usize = 1_000;
@@ -73,6 +75,10 @@ impl Registry for RemoteRegistry {
     fn credentials(&self, name: &str) -> Result<Value, Failure> {
         let answer = self.ask(Method::GET, &format!("/_credentials?person={}", escape(name)), None)?;
         serde_json::from_slice(&answer).map_err(Failure::work)
+    }
+
+    fn change_name(&self, new: &NewRequest, _terminal: &Terminal) -> Result<Reply, Failure> {
+        self.runtime.block_on(self.client.send(&requests::line_of(new))).map_err(Failure::work)
     }
 
     fn add_app_password(&self, name: &str, label: &str, protocols: &[String]) -> Result<Value, Failure> {

@@ -44,11 +44,13 @@ mod mail_ports;
 mod mail_programs;
 mod mail_rules;
 mod messages;
+mod names;
 mod operate;
 #[cfg(feature = "lab")]
 mod operation_log;
 mod output;
 mod people;
+mod people_source;
 #[cfg(feature = "lab")]
 mod plan;
 mod private_files;
