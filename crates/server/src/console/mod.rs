@@ -305,8 +305,8 @@ impl Console {
             Command::ShowReplication(database) => replication::reply(parts, database.as_deref()),
             Command::ShowConflicts(database) => conflicts::show(&open()?, &database),
             Command::SettleConflicts(order) => conflicts::begin(&open()?, &order),
-            // Carried out by the one who knows who asks.
             Command::ShowHolds => holds::show(&open()?),
+            // Carried out by the one who knows who asks.
             Command::SetHold(_) | Command::LiftHold(_) => Err(holds::of_nobody()),
             Command::Replicate(_) | Command::Request(_) => Err(replication::not_running()),
             Command::ExportPerson(name) => parts.export_person(&name).map_err(ConsoleError::NotFound),
@@ -327,12 +327,6 @@ fn plain_line(line: &str) -> String {
             escaped.into_iter().flatten().chain(plain)
         })
         .collect()
-}
-
-fn needs_a_name() -> ConsoleError {
-    ConsoleError::NotFound(
-        "legal holds are set and lifted by somebody who has logged in: scrinium console".to_owned(),
-    )
 }
 
 fn begun(what: &str, task: Result<u64, String>) -> Result<Reply, ConsoleError> {
