@@ -246,7 +246,8 @@ impl Connection {
     async fn next_request(&mut self) -> Option<ClientRequest> {
         loop {
             let request = self.session.next(self.now_ms());
-            if self.session.wants_flush() && !self.flush().await {
+            if self.session.wants_flush() && (!self.flush().await || request.is_none()) {
+                // Where its output was full, it may want more now.
                 continue;
             }
             if request.is_some() {
