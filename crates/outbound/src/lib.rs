@@ -16,6 +16,7 @@ mod questions;
 mod resolve;
 mod rules;
 mod running;
+mod signing;
 mod tls;
 
 pub use courier::{
@@ -28,4 +29,5 @@ pub use orders::{Ordered, QueueOrder, QueueReport, queue_report};
 pub use resolve::{Dns, DnsSetupError};
 pub use rules::{RuleFileError, read_rewrites, read_transports};
 pub use running::{Outbound, OutboundControls, OutboundHandle};
+pub use signing::{KeyFolder, KeyKeeper, PublishedKey, Signing};
 pub use tls::{TlsClient, TlsSetupError};

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use crate::courier::Event;
 use crate::manager::{QueueManager, RoundReport};
 use crate::orders::{ChosenEntries, Ordered, QueueOrder, QueueReport, chosen, queue_report};
+use crate::signing::{KeyKeeper, PublishedKey};
 
 /// Events that wait for a round.
 const EVENTS_MAX: usize = 4_096;
@@ -36,6 +37,7 @@ pub struct Outbound {
     events: mpsc::Receiver<Event>,
     sender: mpsc::Sender<Event>,
     clock: Clock,
+    keys: Option<KeyKeeper>,
 }
 
 impl Outbound {
@@ -52,7 +54,13 @@ impl Outbound {
         (sender, events): (mpsc::Sender<Event>, mpsc::Receiver<Event>),
         clock: Clock,
     ) -> Self {
-        Self { manager, events, sender, clock }
+        Self { manager, events, sender, clock, keys: None }
+    }
+
+    /// Looks after keys that sign while the queue runs.
+    #[must_use]
+    pub fn with_keys(self, keys: Option<KeyKeeper>) -> Self {
+        Self { keys, ..self }
     }
 
     /// Runs until it is stopped. Rounds run where blocking is allowed.
@@ -61,10 +69,11 @@ impl Outbound {
         let (stop, stopped) = watch::channel(false);
         let (shown, seen) = watch::channel(Vec::new());
         let database = Arc::clone(self.manager.database());
-        let sender = self.sender.clone();
+        let (sender, keys) = (self.sender.clone(), self.keys.clone());
+        let keeping = keys.clone().map(|keys| tokio::spawn(keys.run()));
         let task = tokio::spawn(self.run(stopped, shown));
-        let handle = Shared { stop, sender, database, runtime: Handle::current(), destinations: seen };
-        OutboundHandle { shared: Arc::new(handle), task: Some(task) }
+        let handle = Shared { stop, sender, database, runtime: Handle::current(), destinations: seen, keys };
+        OutboundHandle { shared: Arc::new(handle), task: Some(task), keeping }
     }
 
     async fn run(mut self, mut stopped: watch::Receiver<bool>, shown: watch::Sender<Vec<DestinationStatus>>) {
@@ -129,12 +138,14 @@ struct Shared {
     database: Arc<Database>,
     runtime: Handle,
     destinations: watch::Receiver<Vec<DestinationStatus>>,
+    keys: Option<KeyKeeper>,
 }
 
 /// A queue that runs. Clones of [`OutboundHandle::controls`] ask it and order it.
 pub struct OutboundHandle {
     shared: Arc<Shared>,
     task: Option<JoinHandle<()>>,
+    keeping: Option<JoinHandle<()>>,
 }
 
 /// What asks a queue, and orders it.
@@ -153,6 +164,10 @@ impl OutboundHandle {
     /// Stops the queue after the round that is running. Attempts under way are cut off, and are gone on with at the next start.
     pub async fn stop(mut self) {
         self.shared.stop.send_replace(true);
+        if let Some(keeping) = self.keeping.take() {
+            // A key is whole in its file or not there.
+            keeping.abort();
+        }
         if let Some(task) = self.task.take() {
             // It ends by itself; a panic of its task was logged by the runtime.
             drop(task.await);
@@ -161,6 +176,12 @@ impl OutboundHandle {
 }
 
 impl OutboundControls {
+    /// The keys that sign what leaves, as DNS should have them; `None` where nothing is signed.
+    #[must_use]
+    pub fn published_keys(&self) -> Option<Vec<PublishedKey>> {
+        self.shared.keys.as_ref().map(KeyKeeper::published)
+    }
+
     /// What waits. Blocks for as long as the queue is long.
     ///
     /// # Errors

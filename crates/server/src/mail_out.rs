@@ -18,9 +18,10 @@ use scrinium_mail_queue::route::{
 };
 use scrinium_mail_queue::{QueuePolicy, SchedulerOptions};
 use scrinium_outbound::{
-    Dns, ManagerOptions, NetworkCourier, NetworkOptions, Outbound, OutboundHandle, QueueManager, Secrets,
-    TlsClient, read_rewrites, read_transports,
+    Dns, KeyFolder, KeyKeeper, ManagerOptions, NetworkCourier, NetworkOptions, Outbound, OutboundHandle,
+    QueueManager, Secrets, TlsClient, read_rewrites, read_transports,
 };
+use scrinium_sender_authentication::dkim::RotationPolicy;
 use scrinium_smtp::client::ClientTimes;
 use scrinium_smtp_wire::{Domain, Mailbox};
 
@@ -85,11 +86,17 @@ pub(crate) fn start(
         .and_then(|domain| Mailbox::new("postmaster", domain))
         .map_err(|error| Failure::Use(format!("mail.domains: {error}")))?;
     let dns = dns(settings)?;
+    let keys = settings.outbound.sign.then(|| {
+        let folder = KeyFolder::new(settings.in_data_dir(&settings.outbound.keys_dir));
+        let policy = RotationPolicy::default();
+        KeyKeeper::new(folder, dns.clone(), &settings.mail.domains, (policy, clock.clone()))
+    });
     let tls = TlsClient::new(authorities(settings)?).map_err(Failure::work)?;
     let channel = Outbound::channel();
     let courier = NetworkCourier::new(
         network_options(ground, settings),
         (dns, tls, Box::new(secrets(settings))),
+        keys.as_ref().map(KeyKeeper::signing),
         channel.0.clone(),
         (clock.clone(), seed),
     );
@@ -103,7 +110,7 @@ pub(crate) fn start(
     let manager =
         QueueManager::open(queue, mailboxes, Arc::new(courier), options, parts).map_err(Failure::work)?;
     let manager = manager.on_record(move |told| log.queued_mail(told));
-    Ok(Outbound::new(manager, channel, clock).start())
+    Ok(Outbound::new(manager, channel, clock).with_keys(keys).start())
 }
 
 /// Asks the name servers of the configuration.

@@ -31,6 +31,7 @@ use super::outcomes::{
 };
 use super::{AttemptReport, Claim, Courier, Event, SendJob, Way, WayJob};
 use crate::resolve::Dns;
+use crate::signing::Signing;
 use crate::tls::TlsClient;
 
 /// How long a connection may take to be made.
@@ -75,6 +76,7 @@ struct Shared {
     dns: Dns,
     tls: TlsClient,
     secrets: Box<dyn Secrets>,
+    signing: Option<Signing>,
     events: mpsc::Sender<Event>,
     runtime: Handle,
     clock: Clock,
@@ -89,6 +91,7 @@ impl NetworkCourier {
     pub fn new(
         options: NetworkOptions,
         (dns, tls, secrets): (Dns, TlsClient, Box<dyn Secrets>),
+        signing: Option<Signing>,
         events: mpsc::Sender<Event>,
         (clock, seed): (Clock, u64),
     ) -> Self {
@@ -97,6 +100,7 @@ impl NetworkCourier {
             dns,
             tls,
             secrets,
+            signing,
             events,
             runtime: Handle::current(),
             clock,
@@ -407,6 +411,10 @@ impl<'s> Delivery<'s> {
     /// Sends the message to all who are open, in as many transactions as it takes.
     async fn transactions(&mut self, connection: &mut Connection, job: &SendJob) {
         let is_final = matches!(job.transport, Transport::Lmtp { .. });
+        let text = match &self.shared.signing {
+            Some(signing) => signing.signed(&job.text, self.shared.clock.now_ms()).await,
+            None => job.text.clone(),
+        };
         let most = connection.recipients_max();
         let mut is_usable = true;
         for transaction in job.entry.transactions(most) {
@@ -422,10 +430,11 @@ impl<'s> Delivery<'s> {
             if !is_usable {
                 return;
             }
-            let message = outgoing(&job.entry, &transaction, &open);
+            let mut message = outgoing(&job.entry, &transaction, &open);
+            message.text_bytes = message.text_bytes.map(|bytes| bytes + text.beginning_bytes());
             let left = self.time_left();
             let host = connection.host.clone();
-            let sent = tokio::time::timeout(left, connection.send(message, &job.text)).await;
+            let sent = tokio::time::timeout(left, connection.send(message, &text)).await;
             let (outcomes, usable) = match sent {
                 Ok(sent) => sent,
                 Err(_) => (connection.give_up().unwrap_or_default(), false),

@@ -14,7 +14,11 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// A message's text. It may be read several times.
 #[derive(Clone)]
-pub struct TextSource(Kept);
+pub struct TextSource {
+    /// Goes out before what is kept.
+    beginning: Bytes,
+    kept: Kept,
+}
 
 #[derive(Clone)]
 enum Kept {
@@ -24,7 +28,13 @@ enum Kept {
 
 impl From<Bytes> for TextSource {
     fn from(bytes: Bytes) -> Self {
-        Self(Kept::Short(bytes))
+        Kept::Short(bytes).into()
+    }
+}
+
+impl From<Kept> for TextSource {
+    fn from(kept: Kept) -> Self {
+        Self { beginning: Bytes::new(), kept }
     }
 }
 
@@ -38,7 +48,7 @@ impl TextSource {
         let reader = database.open_attachment(&entry.id, SOURCE_ATTACHMENT, None, &QUEUE_KEEPER)?;
         let start_bytes = *start_bytes;
         if entry.size_bytes > SHORT_BYTES {
-            return Ok(Self(Kept::Long { reader: Arc::new(reader), start_bytes }));
+            return Ok(Kept::Long { reader: Arc::new(reader), start_bytes }.into());
         }
         let length = usize::try_from(entry.size_bytes).unwrap_or(0);
         let mut text = Vec::with_capacity(length);
@@ -49,7 +59,17 @@ impl TextSource {
             }
             text.extend_from_slice(&piece);
         }
-        Ok(Self(Kept::Short(text.into())))
+        Ok(Kept::Short(text.into()).into())
+    }
+
+    /// The same with fields before it, in place of those that were there.
+    pub(crate) fn with_beginning(self, beginning: Bytes) -> Self {
+        Self { beginning, kept: self.kept }
+    }
+
+    /// Bytes that go out before what is kept.
+    pub(crate) fn beginning_bytes(&self) -> u64 {
+        self.beginning.len() as u64
     }
 
     /// The piece at an offset; empty at the end.
@@ -57,7 +77,12 @@ impl TextSource {
     /// # Errors
     /// Why it cannot be read, in words.
     pub(crate) async fn piece(&self, offset: u64) -> Result<Bytes, String> {
-        match &self.0 {
+        let stands = self.beginning.len() as u64;
+        if offset < stands {
+            return Ok(self.beginning.slice(usize::try_from(offset).unwrap_or(usize::MAX)..));
+        }
+        let offset = offset - stands;
+        match &self.kept {
             Kept::Short(text) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
                 Ok(text.slice(start..))

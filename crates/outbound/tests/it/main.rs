@@ -13,5 +13,6 @@ mod common;
 mod index;
 mod questions;
 mod queue;
+mod signing;
 mod sink;
 mod wire;

@@ -8,7 +8,7 @@ use scrinium_clock::Clock;
 use scrinium_mail_queue::route::{OwnHosts, RelayHost, TargetOptions, TlsRule, Transport, TransportTable};
 use scrinium_mail_queue::{Queue, SchedulerOptions};
 use scrinium_outbound::{
-    Dns, NetworkCourier, NetworkOptions, Outbound, OutboundHandle, Secrets, TlsClient, queue_report,
+    Dns, NetworkCourier, NetworkOptions, Outbound, OutboundHandle, Secrets, Signing, TlsClient, queue_report,
 };
 use scrinium_smtp::client::ClientTimes;
 use serde_json::{Value, json};
@@ -24,24 +24,25 @@ impl Secrets for NoSecrets {
     }
 }
 
-struct World {
-    server: Server,
-    handle: OutboundHandle,
+pub struct World {
+    pub server: Server,
+    pub handle: OutboundHandle,
     _folder: tempfile::TempDir,
 }
 
 /// Which of a sink's surroundings a test wants otherwise.
-struct Wish {
-    transports: TransportTable,
-    port: u16,
-    allow_loopback: bool,
-    session: Duration,
-    command_ms: u64,
-    scheduler: SchedulerOptions,
+pub struct Wish {
+    pub transports: TransportTable,
+    pub port: u16,
+    pub allow_loopback: bool,
+    pub session: Duration,
+    pub command_ms: u64,
+    pub scheduler: SchedulerOptions,
+    pub signing: Option<Signing>,
 }
 
 impl Wish {
-    fn port(port: u16) -> Self {
+    pub fn port(port: u16) -> Self {
         Self {
             transports: by_mx(),
             port,
@@ -49,11 +50,12 @@ impl Wish {
             session: Duration::from_secs(20),
             command_ms: 10_000,
             scheduler: SchedulerOptions::default(),
+            signing: None,
         }
     }
 }
 
-fn world(dns: SocketAddr, wish: Wish) -> World {
+pub fn world(dns: SocketAddr, wish: Wish) -> World {
     let folder = tempfile::tempdir().unwrap();
     let clock = Clock::system();
     let server = Server::with(folder.path(), &clock, wish.transports);
@@ -67,21 +69,21 @@ fn world(dns: SocketAddr, wish: Wish) -> World {
         session: wish.session,
     };
     let parts = (Dns::new(&[dns]).unwrap(), TlsClient::new(Vec::new()).unwrap(), Box::new(NoSecrets) as _);
-    let courier = NetworkCourier::new(options, parts, channel.0.clone(), (clock.clone(), 3));
+    let courier = NetworkCourier::new(options, parts, wish.signing, channel.0.clone(), (clock.clone(), 3));
     let manager = server.manager(Arc::new(courier), wish.scheduler);
     let handle = Outbound::new(manager, channel, clock).start();
     World { server, handle, _folder: folder }
 }
 
 impl World {
-    fn send(&self, to: &[&str]) {
+    pub fn send(&self, to: &[&str]) {
         self.server.deposit(
             json!({"Form": "Memo", "From": "ada", "SendTo": to, "Subject": "s", "Body": "one\n.two"}),
         );
         self.server.route_all(&mut self.server.router());
     }
 
-    async fn until(&self, what: &str, done: impl Fn(&Self) -> bool) {
+    pub async fn until(&self, what: &str, done: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         while !done(self) {
             assert!(
@@ -93,7 +95,7 @@ impl World {
         }
     }
 
-    fn entries(&self) -> Vec<serde_json::Map<String, Value>> {
+    pub fn entries(&self) -> Vec<serde_json::Map<String, Value>> {
         self.server.documents("smtp.box")
     }
 
@@ -110,7 +112,7 @@ impl World {
     }
 }
 
-fn zone(mx: &[(u16, &'static str)], a: &[&'static str]) -> Zone {
+pub fn zone(mx: &[(u16, &'static str)], a: &[&'static str]) -> Zone {
     Zone { mx: mx.to_vec(), a: a.to_vec(), ..Zone::default() }
 }
 
@@ -154,6 +156,23 @@ async fn mail_goes_to_the_hosts_of_a_domain_in_turn_and_connections_are_used_aga
     world.send(&["x@fails.example"]);
     world.until("it waits", |world| world.reason().is_some()).await;
     assert!(world.reason().unwrap().contains("could not be looked up"), "{:?}", world.reason());
+    world.handle.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_longer_than_what_is_written_at_once_goes_out() {
+    let sink = Sink::start("127.0.0.2", 0, Manner::Friendly).await;
+    let dns = name_server(&[("plain.example", zone(&[], &["127.0.0.2"]))]).await;
+    let world = world(dns, Wish::port(sink.address.port()));
+    for lines in [3_000, 10_000, 40_000] {
+        let body = "one long line of many\n".repeat(lines);
+        let memo = json!({"Form": "Memo", "From": "ada", "SendTo": ["a@plain.example"], "Subject": "s", "Body": body});
+        world.server.deposit(memo);
+        world.server.route_all(&mut world.server.router());
+        world.until("it is taken", |world| world.entries().is_empty()).await;
+        let message = sink.messages().pop().unwrap();
+        assert!(message.text.ends_with(&body.replace('\n', "\r\n")), "{lines} lines");
+    }
     world.handle.stop().await;
 }
 

@@ -548,6 +548,11 @@ configuration! {
         rewrites: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
         /// The folder of the passwords that transport rules name: a file each.
         secrets_dir: Path = "secrets", File;
+        /// Whether messages are signed in the name of their author's domain (DKIM), where it is one of `mail.domains`. The server makes
+        /// keys, and signs once DNS has them: `show dkim` on the console says what to publish.
+        sign: Boolean = "true", File;
+        /// The folder of the keys that sign.
+        keys_dir: Path = "dkim", File;
         /// The port of other servers.
         port: Integer { min: 1, max: 65_535 } = "25", File;
         /// Name servers, such as `127.0.0.1:53`, also for the checks of senders. Empty: those of `/etc/resolv.conf`.

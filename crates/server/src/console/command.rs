@@ -10,7 +10,8 @@ use scrinium_outbound::QueueOrder;
 
 use super::{
     ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, SettleOrder,
-    UpdateViews, attachments, compact, conflicts, holds, log_database, queue, replication, requests, reread,
+    UpdateViews, attachments, compact, conflicts, dkim, holds, log_database, queue, replication, requests,
+    reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -205,6 +206,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ShowConflicts(optional(rest)?)),
     },
     CommandLine {
+        words: &["show", "dkim"],
+        arguments: "[DOMAIN]",
+        help: dkim::HELP,
+        build: |rest| Some(Command::ShowDkim(optional(rest))),
+    },
+    CommandLine {
         words: &["settle", "conflicts"],
         arguments: conflicts::ARGUMENTS,
         help: conflicts::HELP,
@@ -332,6 +339,7 @@ pub enum Command {
     ShowRequests,
     ShowReplication(Option<String>),
     ShowConflicts(String),
+    ShowDkim(Option<String>),
     SettleConflicts(SettleOrder),
     ShowHolds,
     SetHold(HoldOrder),
@@ -367,6 +375,7 @@ impl Command {
                 | Self::ShowRequests
                 | Self::ShowConflicts(_)
                 | Self::ShowHolds
+                | Self::ShowDkim(_)
                 | Self::Help
         )
     }

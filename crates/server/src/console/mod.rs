@@ -9,6 +9,7 @@ mod compact;
 mod conflicts;
 mod database;
 mod databases;
+mod dkim;
 mod fixup;
 mod holds;
 mod log;
@@ -303,6 +304,7 @@ impl Console {
             Command::BackUp(order) => begun("Backup", parts.back_up(order)),
             Command::RestoreDatabase(order) => begun("Restore", parts.restore_database(order)),
             Command::ShowReplication(database) => replication::reply(parts, database.as_deref()),
+            Command::ShowDkim(domain) => dkim::show(parts.outbound(), domain.as_deref()),
             Command::ShowConflicts(database) => conflicts::show(&open()?, &database),
             Command::SettleConflicts(order) => conflicts::begin(&open()?, &order),
             Command::ShowHolds => holds::show(&open()?),
