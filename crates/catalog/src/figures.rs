@@ -8,7 +8,8 @@ use crate::databases::Databases;
 
 impl Databases {
     /// Registers the statistics of objects (`Attachment.Store.*`), of views (`View.*`), and `Database.PassedOver`: how often
-    /// something was passed over that cannot be read.
+    /// something was passed over that cannot be read, and `Database.Conflicts.*`: documents that have come into conflict since
+    /// the start, and those that are in it no more.
     pub fn register_statistics(&self, statistics: &Registry) {
         self.objects().register_statistics(statistics);
         self.object_figure(statistics, "Attachment.Store.Objects", |(objects, _)| objects);
@@ -16,6 +17,8 @@ impl Databases {
         let server = &self.first().server;
         register_view_statistics(self.views(), statistics);
         server.figure(statistics, "Database.PassedOver", |server| float(server.passed_over.count()));
+        server.figure(statistics, "Database.Conflicts.Made", |server| float(server.conflicts.made()));
+        server.figure(statistics, "Database.Conflicts.Settled", |server| float(server.conflicts.settled()));
         self.io_limits().register(statistics);
     }
 

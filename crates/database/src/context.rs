@@ -10,6 +10,7 @@ use scrinium_store::{IoLimits, Store};
 
 use crate::changed::DatabaseEvents;
 use crate::collation::Collation;
+use crate::conflict_counts::ConflictCounts;
 use crate::damage::Damage;
 use crate::designs::DesignInterpreter;
 use crate::error::Result;
@@ -81,6 +82,8 @@ pub struct ServerContext {
     pub events: DatabaseEvents,
     /// The limits of background work, which all of it shares.
     pub io: IoLimits,
+    /// Documents that have come into conflict, and those that are in it no more.
+    pub conflicts: ConflictCounts,
     /// What was skipped because it cannot be read.
     pub passed_over: PassedOver,
 }
@@ -97,6 +100,7 @@ impl ServerContext {
             designs,
             events: DatabaseEvents::default(),
             io: IoLimits::default(),
+            conflicts: ConflictCounts::default(),
             passed_over: PassedOver::default(),
         }
     }

@@ -66,7 +66,13 @@ impl SettleRule {
         };
         let formula = match (text("newest")?, text("formula")?) {
             (Some(_), Some(_)) => return Err(refused()),
-            (Some(field), None) => Some(format!("@GetField(\"{}\")", field.replace(['"', '\\'], ""))),
+            (Some(field), None) if field.contains(['"', '\\']) => {
+                return Err(ReplicationError::order(format!(
+                    "`settle_conflicts`: `newest` takes no quotation mark and no backslash in the name of a field, and {field:?} \
+                     has one."
+                )));
+            }
+            (Some(field), None) => Some(format!("@GetField(\"{field}\")")),
             (None, formula) => formula.map(str::to_owned),
         };
         let keep = formula.map(|formula| {

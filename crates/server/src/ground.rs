@@ -25,14 +25,16 @@ use tokio::runtime::Runtime;
 use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
-use crate::console::{Console, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport, UpdateViews};
+use crate::console::{
+    Console, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport, SettleOrder, UpdateViews,
+};
 use crate::fixup::{Fixups, show_aside};
 use crate::freeze::Freezes;
 use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
 use crate::person_export::{self, Export};
 use crate::storage::pool_threads;
-use crate::{Shutdown, attachments, compaction, machine, reread, tls, volumes};
+use crate::{Shutdown, attachments, compaction, machine, reread, settle, tls, volumes};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -383,6 +385,11 @@ impl ServerParts for Ground {
     fn reread(&self, database: &str) -> Result<(), String> {
         let (_, databases) = self.open_databases()?;
         reread::begin(databases, &self.tasks, database)
+    }
+
+    fn settle_conflicts(&self, order: &SettleOrder) -> Result<u64, String> {
+        let (_, databases) = self.open_databases()?;
+        settle::begin(&databases, &self.tasks, order)
     }
 
     fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {

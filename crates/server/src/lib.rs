@@ -52,6 +52,7 @@ mod replication;
 mod reread;
 mod running;
 mod service_manager;
+mod settle;
 mod shutdown;
 mod storage;
 pub mod tls;

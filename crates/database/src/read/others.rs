@@ -67,11 +67,17 @@ impl Database {
         Ok(others)
     }
 
-    /// Documents with conflicts that nobody has settled, at most so many, in no order that means anything; and whether there are more.
-    /// The cost goes with the leaves other than winners, not with the documents.
-    pub fn conflicted_documents(&self, documents_max: usize) -> Result<(Vec<ConflictedDocument>, bool)> {
+    /// Documents with conflicts that nobody has settled, at most so many, in no order that means anything but always the same;
+    /// and whether there are more, which are had by asking again for those after the last. The cost goes with the leaves
+    /// other than winners, not with the documents.
+    pub fn conflicted_documents(
+        &self,
+        after: Option<&str>,
+        documents_max: usize,
+    ) -> Result<(Vec<ConflictedDocument>, bool)> {
         let snapshot = self.store().snapshot();
-        let (from, to) = keys::loser_range(self.number());
+        let (first, to) = keys::loser_range(self.number());
+        let from = after.map_or(first, |id| keys::successor(&keys::losers(self.number(), id)));
         let mut cursor =
             snapshot.cursor(Family::Scan, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
         let mut found = Vec::new();

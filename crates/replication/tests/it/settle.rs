@@ -94,6 +94,8 @@ fn rules_that_make_no_sense_are_refused() {
         json!({}),
         json!({"oldest": "x"}),
         json!({"newest": 7}),
+        json!({"newest": "Modified\" + \"x"}),
+        json!({"newest": "a\\b"}),
         json!({"formula": "@Nothing("}),
         json!({"newest": "a", "formula": "b"}),
         json!({"union": ["_id"]}),

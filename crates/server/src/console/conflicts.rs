@@ -1,13 +1,11 @@
 //! `show conflicts` and `settle conflicts`.
 
 use scrinium_catalog::Databases;
-use scrinium_database::{DatabaseError, Identity};
-use scrinium_replication::{SettleRule, settle};
-use scrinium_views::DatabaseSession;
+use scrinium_database::DatabaseError;
 use serde_json::{Value, json};
 
 use super::table::{Align, table};
-use super::{Command, ConsoleError, Reply};
+use super::{Command, ConsoleError, Reply, ServerParts, begun};
 
 /// What follows `settle conflicts`.
 pub(super) const ARGUMENTS: &str = "DATABASE RULE";
@@ -18,10 +16,6 @@ pub(super) const HELP: &str =
 
 /// Documents that are shown.
 const SHOWN: usize = 50;
-/// Documents that one command settles; the next one goes on.
-const SETTLED: usize = 10_000;
-/// As whom conflicts are settled.
-const CONSOLE: &str = "console";
 
 /// `settle conflicts`: where, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +42,7 @@ fn failed(error: DatabaseError) -> ConsoleError {
 /// Documents of a database with conflicts.
 pub(super) fn show(databases: &Databases, name: &str) -> Result<Reply, ConsoleError> {
     let database = databases.get(name).map_err(failed)?;
-    let (found, has_more) = database.conflicted_documents(SHOWN).map_err(failed)?;
+    let (found, has_more) = database.conflicted_documents(None, SHOWN).map_err(failed)?;
     if found.is_empty() {
         return Ok(Reply {
             text: format!("{name} has no conflicts.\n"),
@@ -66,22 +60,7 @@ pub(super) fn show(databases: &Databases, name: &str) -> Result<Reply, ConsoleEr
     Ok(Reply { text, data: json!({"database": name, "documents": documents, "more": has_more}) })
 }
 
-/// Settles the conflicts of a database.
-pub(super) fn begin(databases: &Databases, order: &SettleOrder) -> Result<Reply, ConsoleError> {
-    let wrong = |reason: String| ConsoleError::NotFound(reason);
-    let rule: Value =
-        serde_json::from_str(&order.rule).map_err(|error| wrong(format!("the rule is no JSON: {error}")))?;
-    let rule = SettleRule::parse(&rule).map_err(|error| wrong(error.reason))?;
-    let database = databases.get(&order.database).map_err(failed)?;
-    let identity = Identity::new(CONSOLE, vec!["_admin".to_owned()]);
-    let session = DatabaseSession::open(database.clone(), &identity).map_err(failed)?;
-    let (found, has_more) = database.conflicted_documents(SETTLED).map_err(failed)?;
-    let mut settled = 0;
-    for document in &found {
-        settled += usize::from(settle(&session, &document.id, &rule).map_err(failed)?);
-    }
-    let more = if has_more { "; there are more, the same command goes on" } else { "" };
-    let text =
-        format!("{settled} documents of {} were in conflict, and were settled{more}.\n", order.database);
-    Ok(Reply { text, data: json!({"database": order.database, "settled": settled, "more": has_more}) })
+/// Begins to settle the conflicts of a database.
+pub(super) fn begin(parts: &dyn ServerParts, order: &SettleOrder) -> Result<Reply, ConsoleError> {
+    begun("Settling conflicts", parts.settle_conflicts(order))
 }

@@ -105,6 +105,11 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn fixup(&self, order: &FixupOrder) -> Result<(), String>;
+    /// Begins to settle the conflicts of a database by a rule, in the background; returns the task's number.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn settle_conflicts(&self, order: &SettleOrder) -> Result<u64, String>;
     /// Begins to move a database to another volume, in the background.
     ///
     /// # Errors
@@ -306,7 +311,7 @@ impl Console {
             Command::ShowReplication(database) => replication::reply(parts, database.as_deref()),
             Command::ShowDkim(domain) => dkim::show(parts.outbound(), domain.as_deref()),
             Command::ShowConflicts(database) => conflicts::show(&open()?, &database),
-            Command::SettleConflicts(order) => conflicts::begin(&open()?, &order),
+            Command::SettleConflicts(order) => conflicts::begin(parts, &order),
             Command::ShowHolds => holds::show(&open()?),
             // Carried out by the one who knows who asks.
             Command::SetHold(_) | Command::LiftHold(_) => Err(holds::of_nobody()),
