@@ -8,8 +8,9 @@ use std::borrow::Cow;
 
 use frostem::Stemmer;
 
-use crate::fold::{fold_into, folded, lower_into};
+use crate::fold::{fold_into, folded, lower_into, widened};
 use crate::language::LanguageSet;
+use crate::words::{Word, WordKind, each_word};
 use crate::{Language, LanguageChoice};
 
 /// What the analysis makes of a text stands in indexes: with each change of it, or of the stemmers' version, this goes up, and
@@ -46,6 +47,27 @@ impl AnalysisOptions {
             LanguageChoice::Fixed(language) => 128 + language.number(),
         }
     }
+}
+
+/// What a text is found by, in the order in which it is there: each word folded, and behind it its stem, if that is another
+/// word. At most `words_max` words are looked at.
+#[must_use]
+pub fn tokens(text: &str, options: AnalysisOptions) -> Vec<String> {
+    let stemmer = options.language.of(text).map(|language| Stemmer::new(language.algorithm()));
+    let (mut tokens, mut lower) = (Vec::new(), String::new());
+    each_word(&widened(text), 0, &mut |word: Word<'_>| {
+        if word.position >= options.words_max {
+            return false;
+        }
+        let written = folded(word.text);
+        lower.clear();
+        lower_into(word.text, &mut lower);
+        let stemmer = stemmer.as_ref().filter(|_| word.kind == WordKind::Plain);
+        let stem = stemmer.and_then(|stemmer| stem_of(stemmer, &lower, &written));
+        tokens.extend([Some(written), stem].into_iter().flatten());
+        true
+    });
+    tokens
 }
 
 /// A word's stem, folded, if it is another word.

@@ -11,6 +11,7 @@
 //! Documents have *addresses* that count down, so that the ascending order of keys shows the newest first.
 
 mod address_set;
+mod audit;
 mod bookmark;
 mod builder;
 mod chunks;
@@ -41,10 +42,11 @@ mod term_postings;
 mod walker;
 mod words;
 
+pub use audit::{EachPosting, Posting};
 pub use builder::SegmentBuilder;
 pub use document::{DocumentText, Field, FieldValue, Readers, SortKey};
 pub use error::FullTextError;
-pub use forms::AnalysisOptions;
+pub use forms::{AnalysisOptions, tokens};
 pub use html::{text_of_flowed, text_of_html};
 pub use index::FullTextIndex;
 pub use language::{Language, LanguageChoice};

@@ -387,6 +387,10 @@ static ROUTES: &[Route] = &[
         methods: &[get(Operation::Other, PERSON, NONE, |_, _| Box::pin(ready(Ok(openapi::show()))))],
     },
     Route {
+        path: "/_nouveau_analyze",
+        methods: &[ask(Operation::Other, PERSON, SETTING, NONE, |c, b| Box::pin(text_search::analyze(c, b)))],
+    },
+    Route {
         path: "/_console",
         methods: &[act("POST", Operation::Other, ADMINISTRATOR, LINE, NONE, |c, b| {
             Box::pin(server_pages::console(c, b))

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use http::{Response, StatusCode};
 use scrinium_views::fulltext::{Fragment, Sort, SortKey, Total};
-use scrinium_views::{FacetRange, Facets, Reading, TextAnswer, TextHit, TextSearch, TextTarget};
+use scrinium_views::{FacetRange, Facets, Reading, TextAnswer, TextHit, TextSearch, TextTarget, analyzed};
 use serde_json::{Map, Value, json};
 
 use crate::body::RequestBody;
@@ -42,6 +42,28 @@ pub(crate) async fn design_info(context: &Context) -> Result<Response<Body>> {
 /// `GET /{db}/_fulltext_info`.
 pub(crate) async fn documents_info(context: &Context) -> Result<Response<Body>> {
     info(context, TextTarget::Documents).await
+}
+
+/// `POST /_nouveau_analyze`: what an analyzer makes of a text.
+pub(crate) async fn analyze(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    context.require_json()?;
+    let asked: Map<String, Value> = body.json().await?;
+    let member = |name: &str| {
+        let text = asked.get(name).and_then(Value::as_str);
+        text.map(str::to_owned).ok_or_else(|| HttpError::bad_request(format!("`{name}` must be a text.")))
+    };
+    let (analyzer, text) = (member("analyzer")?, member("text")?);
+    let tokens = context
+        .state
+        .run(move || {
+            analyzed(&analyzer, &text).ok_or_else(|| {
+                HttpError::bad_request(format!(
+                    "There is no analyzer {analyzer:.60}: name one of Lucene's, such as standard."
+                ))
+            })
+        })
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &json!({"tokens": tokens})))
 }
 
 async fn info(context: &Context, target: TextTarget) -> Result<Response<Body>> {

@@ -256,6 +256,7 @@ impl Fixup<'_> {
         if !self.options.views && !has_lost {
             return Ok(());
         }
+        self.text_indexes(database)?;
         for audit in database.audits()? {
             let audit = match audit {
                 Ok(audit) => audit,
@@ -281,15 +282,23 @@ impl Fixup<'_> {
                     continue;
                 }
             };
-            let rebuilt = self.options.repair
-                && match audit.rebuild(database) {
-                    Ok(()) => true,
-                    Err(error @ DatabaseError::Unavailable { .. }) => return Err(error),
-                    Err(error) => {
-                        tracing::warn!(%error, index = audit.name, "an index could not be rebuilt");
-                        false
-                    }
-                };
+            let rebuilt = self.options.repair && is_rebuilt(&audit.name, audit.rebuild(database))?;
+            self.tell_index(database, kind, &audit.name, detail, rebuilt);
+        }
+        Ok(())
+    }
+
+    /// Holds indexes of words against their documents.
+    fn text_indexes(&mut self, database: &OpenDatabase) -> Result<()> {
+        for audit in database.text_audits()? {
+            self.report.indexes += 1;
+            let watch = &mut self.watch;
+            let (kind, detail) = match audit.run(database, &mut || watch.tick())? {
+                Audited::NotBuilt | Audited::Sound => continue,
+                Audited::Damaged(what) => (FindingKind::IndexDamaged, what),
+                Audited::Differs(what) => (FindingKind::IndexDiffers, what),
+            };
+            let rebuilt = self.options.repair && is_rebuilt(&audit.name, audit.rebuild(database))?;
             self.tell_index(database, kind, &audit.name, detail, rebuilt);
         }
         Ok(())
@@ -336,6 +345,21 @@ impl Fixup<'_> {
         let finding = Finding { database: database.to_owned(), kind, subject, detail, outcome };
         (self.told)(&finding);
         self.report.add(finding);
+    }
+}
+
+/// Whether an index was built again.
+///
+/// # Errors
+/// The fixup was told to stop.
+fn is_rebuilt(name: &str, rebuilt: Result<()>) -> Result<bool> {
+    match rebuilt {
+        Ok(()) => Ok(true),
+        Err(error @ DatabaseError::Unavailable { .. }) => Err(error),
+        Err(error) => {
+            tracing::warn!(%error, index = name, "an index could not be rebuilt");
+            Ok(false)
+        }
     }
 }
 

@@ -62,8 +62,8 @@ pub use scrinium_fulltext as fulltext;
 pub use scrinium_javascript::{Limits as ScriptLimits, PoolOptions as ScriptOptions};
 pub use session::{DatabaseContents, DatabaseDescription, DatabaseSession, FolderDescription};
 pub use text::{
-    AttachmentHead, AttachmentText, FacetRange, Facets, TextAnswer, TextHit, TextSearch, TextTarget,
-    TextUnavailable,
+    AttachmentHead, AttachmentText, FacetRange, Facets, TextAnswer, TextAudit, TextHit, TextSearch,
+    TextTarget, TextUnavailable, analyzed,
 };
 pub use update::remove_left_builds;
 pub use usage::{FindDatabase, discard_unused};

@@ -405,6 +405,7 @@ fn usual_body(method: &str, path: &str) -> Value {
             "ranges": {"n": [{"label": "few", "min": 0, "max": 3, "max_inclusive": false}]}, "top_n": 3, "snippets": true,
             "include_docs": true, "bookmark": "nil", "update": true, "all_words": true, "exact_total": true})
         }
+        (_, "/_nouveau_analyze") => json!({"analyzer": "english", "text": "Red roses"}),
         (_, "/{db}/_index") => {
             json!({"index": {"fields": [{"a": "asc"}, "b"], "partial_filter_selector": {"a": 1}},
             "ddoc": "j", "name": "j", "type": "json"})

@@ -200,3 +200,24 @@ async fn a_mango_query_finds_words_and_checks_the_rest() {
     server.ask("PUT", "/plain", ()).await.expect(201);
     server.ask("POST", "/plain/_find", json!({"selector": {"$text": "x"}})).await.expect(400);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn analyzers_show_what_they_make_of_a_text() {
+    let server = Server::start().await;
+    for (analyzer, text, tokens) in [
+        ("standard", "Red Roses, ÄPFEL", json!(["red", "roses", "apfel"])),
+        ("english", "red roses", json!(["red", "roses", "rose"])),
+        ("keyword", "Red Roses", json!(["Red Roses"])),
+        ("whitespace", "", json!([])),
+    ] {
+        let asked = json!({"analyzer": analyzer, "text": text});
+        let answer = server.ask("POST", "/_nouveau_analyze", asked).await.expect(200).json();
+        assert_eq!(answer, json!({"tokens": tokens}), "{analyzer}");
+    }
+    for wrong in [json!({"analyzer": "klingon", "text": "a"}), json!({"analyzer": "english"}), json!([])] {
+        server.ask("POST", "/_nouveau_analyze", wrong).await.expect(400);
+    }
+    let asked = json!({"analyzer": "english", "text": "a"});
+    let answer = server.ask_as("", "POST", "/_nouveau_analyze", asked).await;
+    assert_eq!(answer.status, 401);
+}

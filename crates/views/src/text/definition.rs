@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use scrinium_database::Result;
-use scrinium_fulltext::{AnalysisOptions, Language, LanguageChoice};
+use scrinium_fulltext::{AnalysisOptions, Language, LanguageChoice, tokens};
 use scrinium_javascript::{MapEngine, Owner, Pool};
 use serde_json::{Value, json};
 
@@ -202,6 +202,15 @@ fn mapped(source: &str) -> String {
         "function (doc) {{ var index = function (kind, name, value, options) \
          {{ emit([kind, name, !!(options && options.store)], value); }}; return ({source}\n)(doc); }}"
     )
+}
+
+/// What an analyzer of this name makes of a text, as an index with it would; `None`: there is no such analyzer.
+#[must_use]
+pub fn analyzed(analyzer: &str, text: &str) -> Option<Vec<String>> {
+    Some(match analyzer_of(analyzer)? {
+        Analyzer::Keyword => vec![text.to_owned()],
+        Analyzer::Words(language) => tokens(text, AnalysisOptions { language, words_max: WORDS_MAX }),
+    })
 }
 
 /// What an analyzer makes of a text.

@@ -66,7 +66,7 @@ impl OpenDatabase {
     }
 
     /// All indexes of words that the database has.
-    fn text_definitions(&self) -> Result<Vec<TextDefinition>> {
+    pub(super) fn text_definitions(&self) -> Result<Vec<TextDefinition>> {
         let access: Access = access_for_designs();
         let mut definitions = Vec::new();
         if self.follows_text() {

@@ -8,6 +8,7 @@
 //! given out: an index may be older than the names in the document.
 
 mod attachment;
+mod audit;
 mod definition;
 mod facets;
 mod follow;
@@ -25,6 +26,8 @@ use scrinium_database::{Access, Result};
 use scrinium_fulltext::Readership;
 
 pub use attachment::{AttachmentHead, AttachmentText, TextUnavailable};
+pub use audit::TextAudit;
+pub use definition::analyzed;
 pub(crate) use definition::{check, compile_stored};
 pub use facets::{FacetRange, Facets};
 pub(crate) use registry::TextIndex;

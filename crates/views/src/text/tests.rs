@@ -12,6 +12,7 @@ use scrinium_store::{Batch, Family, Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{Facets, TextAnswer, TextSearch, TextTarget};
+use crate::audit::Audited;
 use crate::open::OpenDatabase;
 use crate::testing::{SERVER, TestServer};
 use crate::waiting::Reading;
@@ -152,5 +153,56 @@ proptest! {
                 }
             }
         }
+        prop_assert!(matches!(audited(&database), Audited::Sound | Audited::NotBuilt));
     }
+}
+
+fn audited(database: &OpenDatabase) -> Audited {
+    let audits = database.text_audits().unwrap();
+    assert_eq!(audits.len(), 1);
+    audits[0].run(database, &mut || Ok(())).unwrap()
+}
+
+#[test]
+fn an_index_that_lacks_a_word_or_has_one_too_many_is_found_and_built_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions { sync: false, ..StoreOptions::new(folder.path()) };
+    let store = Store::open(options, &Registry::new()).unwrap();
+    let database = TestServer::new(&store).create("db");
+    database.change_properties(Properties { full_text: true, ..Properties::default() }).unwrap();
+    let mut model = BTreeMap::new();
+    // So many that their words are in blocks.
+    for number in 0..300 {
+        write(&database, &mut model, format!("d{number}"), Some(vec![number % WORDS.len()]));
+    }
+    assert!(matches!(audited(&database), Audited::NotBuilt));
+    ask(&database, "alpha");
+    assert!(matches!(audited(&database), Audited::Sound));
+    // What nobody has asked for yet is no fault of the index.
+    write(&database, &mut model, "later".to_owned(), Some(vec![0]));
+    assert!(matches!(audited(&database), Audited::Sound));
+    let id = database.own_text_index().unwrap().id;
+    let (from, to) = ([&id.to_be_bytes()[..], b"p"].concat(), [&id.to_be_bytes()[..], b"q"].concat());
+    let block = || {
+        let snapshot = store.snapshot();
+        let range = scrinium_store::KeyRange::new(&from, &to);
+        let mut cursor = snapshot.cursor(Family::DerivedScan, range, scrinium_store::Direction::Forward);
+        cursor.next().unwrap().map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()
+    };
+    let (key, value) = block();
+    let mut batch = Batch::new();
+    batch.delete(Family::DerivedScan, &key);
+    store.derived().write(batch).unwrap();
+    assert!(matches!(audited(&database), Audited::Differs(_)));
+    database.text_audits().unwrap()[0].rebuild(&database).unwrap();
+    assert!(matches!(audited(&database), Audited::Sound));
+    let (key, _) = block();
+    let mut other = key.clone();
+    other[10] ^= 1;
+    let mut batch = Batch::new();
+    batch.put(Family::DerivedScan, &other, &value);
+    store.derived().write(batch).unwrap();
+    assert!(matches!(audited(&database), Audited::Differs(_) | Audited::Damaged(_)));
+    database.text_audits().unwrap()[0].rebuild(&database).unwrap();
+    assert!(matches!(audited(&database), Audited::Sound));
 }

@@ -37,17 +37,17 @@ const MAPPED_AT_ONCE: usize = 64;
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// A changed document.
-struct Change {
-    number: u64,
-    id: String,
+pub(super) struct Change {
+    pub(super) number: u64,
+    pub(super) id: String,
     /// `None`: it is gone, or is of no index.
-    record: Option<Slice>,
+    pub(super) record: Option<Slice>,
 }
 
 /// What some changes come to.
-struct Followed {
+pub(super) struct Followed {
     removed: Vec<String>,
-    segment: Segment,
+    pub(super) segment: Segment,
     reached: u64,
 }
 
@@ -87,7 +87,7 @@ impl<'s> ChangeWalk<'s> {
 }
 
 /// Makes segments of changes, on one thread.
-struct Gatherer<'a> {
+pub(super) struct Gatherer<'a> {
     database: &'a OpenDatabase,
     builder: SegmentBuilder,
     script: Option<(&'a IndexFunction, MapEngine)>,
@@ -95,7 +95,7 @@ struct Gatherer<'a> {
 }
 
 impl<'a> Gatherer<'a> {
-    fn new(database: &'a OpenDatabase, text: &'a TextIndex, patience: Patience) -> Self {
+    pub(super) fn new(database: &'a OpenDatabase, text: &'a TextIndex, patience: Patience) -> Self {
         let script = match &text.definition.source {
             TextSource::Documents => None,
             TextSource::Function(function) => Some((function, engine(database, function))),
@@ -104,7 +104,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// What changes come to, in their order; `None` if that takes too long.
-    fn follow(&mut self, changes: &[Change]) -> Result<Option<Vec<Followed>>> {
+    pub(super) fn follow(&mut self, changes: &[Change]) -> Result<Option<Vec<Followed>>> {
         let (mut followed, mut removed) = (Vec::new(), Vec::new());
         for some in changes.chunks(MAPPED_AT_ONCE) {
             yielding::give_way();
