@@ -9,6 +9,8 @@ pub(crate) enum Refusal {
     Change,
     /// It reads other documents, or things outside the database.
     Elsewhere,
+    /// It looks for words in other documents.
+    Search,
     /// It tells about the row of a view, which is known only when the view is read.
     Row,
     /// It tells about the machine or the program.
@@ -28,6 +30,9 @@ impl Refusal {
             Self::Interface => "it needs a person and a window, and formulas run on the server",
             Self::Change => "formulas that select documents or fill columns change nothing",
             Self::Elsewhere => "formulas see one document only, so that a view depends on nothing else",
+            Self::Search => {
+                "formulas see one document only, and which others have the words changes with every write"
+            }
             Self::Row => "it describes a row of a view, which is known only when the view is read",
             Self::Machine => "it depends on the machine or the program that runs it",
             Self::NotKept => "the server does not keep what it would show",
@@ -46,6 +51,7 @@ impl Refusal {
                 "use a temporary variable (name := value), or change the document through the interface"
             }
             Self::Elsewhere => "store what is needed in the document itself",
+            Self::Search => "ask for the words with `_fulltext`, or with `$text` in a query",
             Self::Row => "read positions, levels and counts from the view's rows",
             Self::Machine => "store what is needed in the document, or ask the server through its interface",
             Self::NotKept => "store what is needed in a field of the document",
@@ -62,6 +68,7 @@ impl Refusal {
             Self::Interface => "They need a person and a window",
             Self::Change => "They change something",
             Self::Elsewhere => "They read other documents or other programs",
+            Self::Search => "They look for words in other documents",
             Self::Row => "They tell about a row of a view",
             Self::Machine => "They depend on the machine",
             Self::NotKept => "They tell what the server does not keep",
@@ -169,6 +176,7 @@ pub(super) const NAMES: &[(Refusal, &[&str])] = &[
             "@WebDbName",
         ],
     ),
+    (Refusal::Search, &["@FTSearch"]),
     (
         Refusal::Row,
         &[
