@@ -8,11 +8,13 @@ mod claims;
 mod couch;
 mod jws;
 mod keys;
+mod proxied;
 
 pub use claims::{FactorRule, NameClaim, TokenRules, TokenUse, VerifiedToken, verify};
 pub use couch::{CouchRules, CouchToken, verify_couch};
 pub use jws::{Algorithm, claimed_issuer, sign_hmac};
 pub use keys::{KeyCache, KeySet, VerifyKey};
+pub use proxied::{ProxySecret, SHORTEST_PROXY_SECRET};
 
 use thiserror::Error;
 

@@ -109,6 +109,17 @@ pub enum SignIn<'a> {
     },
 }
 
+/// Whom a proxy names.
+#[derive(Clone, Copy)]
+pub struct ProxiedName<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// Roles with commas in between.
+    pub roles: &'a str,
+    /// The HMAC of the name, in hexadecimal.
+    pub token: &'a str,
+}
+
 /// A sign-in at a provider that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderSignIn {
@@ -322,6 +333,19 @@ pub trait Authenticator: Send + Sync + 'static {
     /// Who shows a token (RFC 6750).
     fn bearer<'a>(&'a self, _token: &'a str, _from: IpAddr) -> Verification<'a> {
         Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
+    }
+
+    /// Whether trusted proxies may say who asks.
+    fn takes_proxied(&self) -> bool {
+        false
+    }
+
+    /// Whom a trusted proxy names: the name, the roles, and the proxy's proof that it may. Answers at once.
+    ///
+    /// # Errors
+    /// [`LoginRefusal`]
+    fn proxied(&self, _named: &ProxiedName<'_>, _from: IpAddr) -> Result<Identity, LoginRefusal> {
+        Err(LoginRefusal::Wrong)
     }
 
     /// What a browser asks an authenticator for: to sign in with a passkey alone, or after the first step that is shown.

@@ -30,6 +30,8 @@ pub(crate) struct Client {
     pub(crate) address: IpAddr,
     /// Whether the client used `https`.
     pub(crate) secure: bool,
+    /// Whether the request came from a trusted proxy.
+    pub(crate) proxied: bool,
 }
 
 /// What one proxy says of the one who asked it.
@@ -45,7 +47,7 @@ struct Hop {
 impl Client {
     /// Who sent a request with these headers over a connection of `peer`, and what host they asked, where proxies say.
     pub(crate) fn of(peer: &Peer, headers: &HeaderMap, proxies: &[AddressRange]) -> (Self, Option<String>) {
-        let mut client = Self { address: peer.address, secure: peer.secure };
+        let mut client = Self { address: peer.address, secure: peer.secure, proxied: peer.trusted };
         let mut host = None;
         if !peer.trusted {
             return (client, host);

@@ -99,7 +99,8 @@ pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
     Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,
     CredentialWork, CredentialsOf, Hashing, Identity, LoginRefusal, PersonChange, ProviderBeginning,
-    ProviderEnding, ProviderReturn, ProviderSignIn, SecondStep, Session, SessionToken, SignIn, Verification,
+    ProviderEnding, ProviderReturn, ProviderSignIn, ProxiedName, SecondStep, Session, SessionToken, SignIn,
+    Verification,
 };
 pub use error::HttpError;
 pub use mail_rules::{MailRules, MailRulesOf, MailRulesRefusal};

@@ -18,7 +18,7 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::audit::AuditAction;
-use crate::authority::{Identity, LoginRefusal, SecondStep, SessionToken, SignIn};
+use crate::authority::{Identity, LoginRefusal, ProxiedName, SecondStep, SessionToken, SignIn};
 use crate::body::{RequestBody, parse_json};
 use crate::client::Client;
 use crate::context::Context;
@@ -35,6 +35,11 @@ const HOST_COOKIE_NAME: &str = "__Host-AuthSession";
 
 /// Browsers say by it where a request began: another site's form may not log anybody in.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// CouchDB's headers of a proxy that says who asks.
+const PROXIED_NAME: HeaderName = HeaderName::from_static("x-auth-couchdb-username");
+const PROXIED_ROLES: HeaderName = HeaderName::from_static("x-auth-couchdb-roles");
+const PROXIED_TOKEN: HeaderName = HeaderName::from_static("x-auth-couchdb-token");
 
 /// What is known of the one who asks.
 pub(crate) struct Known {
@@ -57,6 +62,10 @@ pub(crate) async fn authenticate(state: &HttpState, headers: &HeaderMap, client:
     {
         let identity = state.authenticator.bearer(token, client.address).await?;
         return Ok(Known { identity, by: Some("jwt"), renewed: None });
+    }
+    if let Some(named) = proxied(headers).filter(|_| client.proxied && state.authenticator.takes_proxied()) {
+        let identity = state.authenticator.proxied(&named, client.address)?;
+        return Ok(Known { identity, by: Some("proxy"), renewed: None });
     }
     let session = cookies(headers).find_map(|token| state.authenticator.session(token, client.address));
     Ok(session.map_or_else(
@@ -88,6 +97,17 @@ fn basic(value: &HeaderValue) -> Option<(String, String)> {
 fn bearer(value: &HeaderValue) -> Option<&str> {
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Whom a proxy names, if it names anybody.
+fn proxied(headers: &HeaderMap) -> Option<ProxiedName<'_>> {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let (roles, token) = (text(&PROXIED_ROLES), text(&PROXIED_TOKEN));
+    Some(ProxiedName {
+        name: text(&PROXIED_NAME)?,
+        roles: roles.unwrap_or_default(),
+        token: token.unwrap_or_default(),
+    })
 }
 
 /// The tokens that a client shows, the one that counts first.

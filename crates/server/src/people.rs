@@ -26,8 +26,8 @@ use scrinium_directory::{
 };
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, CredentialRequest, CredentialWork, CredentialsOf, Hashing,
-    Identity, LoginRefusal, PersonChange, ProviderBeginning, ProviderEnding, SecondStep, Session,
-    SessionToken, SignIn, Verification,
+    Identity, LoginRefusal, PersonChange, ProviderBeginning, ProviderEnding, ProxiedName, SecondStep,
+    Session, SessionToken, SignIn, Verification,
 };
 use scrinium_statistics::Registry;
 use serde_json::json;
@@ -322,6 +322,14 @@ impl Authenticator for People {
 
     fn bearer<'a>(&'a self, token: &'a str, from: IpAddr) -> Verification<'a> {
         Box::pin(self.by_bearer(token, from))
+    }
+
+    fn takes_proxied(&self) -> bool {
+        self.services.takes_proxied()
+    }
+
+    fn proxied(&self, named: &ProxiedName<'_>, from: IpAddr) -> Result<Identity, LoginRefusal> {
+        self.by_proxy(named, from)
     }
 
     fn begin_at_provider<'a>(&'a self, next: &'a str) -> ProviderBeginning<'a> {

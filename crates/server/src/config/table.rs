@@ -395,6 +395,14 @@ configuration! {
         roles_claim: Text { form: "the name of a claim", check: checks::anything } = "_couchdb.roles", File;
     }
 
+    /// A proxy that says who asks, by CouchDB's headers `X-Auth-CouchDB-UserName`, `-Roles` and `-Token`. They count from
+    /// `http.trusted_proxies` alone.
+    proxy_auth as ProxyAuthSettings {
+        /// A file whose first line is the secret that the proxy shares with this server, 32 bytes or more; the token is the HMAC-SHA256
+        /// of the name by it. Empty: no proxy says who asks.
+        secret_file: Text { form: "a path, or empty", check: checks::anything } = "", File;
+    }
+
     /// A provider of OpenID Connect, at which people sign in and whose access tokens let programs in (`Authorization: Bearer`).
     oidc as OidcSettings {
         /// The provider, exactly as it calls itself, such as `https://id.example.org/realms/acme`. Empty: there is none.

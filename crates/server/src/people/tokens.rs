@@ -6,10 +6,13 @@ use std::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use scrinium_credentials::LONGEST_NAME;
 use scrinium_credentials::Protocol;
-use scrinium_credentials::token::{CouchRules, KeySet, TokenError, VerifyKey, verify_couch};
+use scrinium_credentials::token::{
+    CouchRules, KeySet, ProxySecret, SHORTEST_PROXY_SECRET, TokenError, VerifyKey, verify_couch,
+};
 use scrinium_directory::{Approach, LoginAttempt, LoginOutcome, Person, TokenVerifier};
-use scrinium_http::{Identity, LoginRefusal};
+use scrinium_http::{Identity, LoginRefusal, ProxiedName};
 
 use super::People;
 use crate::cli::Failure;
@@ -18,11 +21,16 @@ use crate::config::Settings;
 /// No file of keys is longer.
 const LONGEST_FILE_BYTES: u64 = 256 * 1024;
 
+/// The most roles that a proxy gives.
+const MOST_ROLES: usize = 256;
+
 /// By what tokens are verified.
 #[derive(Debug, Default)]
 pub(super) struct ServiceTokens {
     keys: KeySet,
     rules: CouchRules,
+    /// What a proxy that says who asks shares with the server.
+    proxy: Option<ProxySecret>,
 }
 
 /// What somebody who came by a token rests on.
@@ -41,9 +49,9 @@ impl TokenGrant {
 impl ServiceTokens {
     /// The keys of the file that is configured, if one is.
     pub(super) fn read(settings: &Settings) -> Result<Self, Failure> {
-        let set = &settings.jwt_keys;
+        let (set, proxy) = (&settings.jwt_keys, proxy_secret(settings)?);
         if set.file.is_empty() {
-            return Ok(Self::default());
+            return Ok(Self { proxy, ..Self::default() });
         }
         let path = settings.server.data_dir.join(&set.file);
         let cannot =
@@ -56,12 +64,34 @@ impl ServiceTokens {
             None => (claim.clone(), None),
         });
         let rules = CouchRules { required: required.collect(), roles: set.roles_claim.clone() };
-        Ok(Self { keys: keys_of(&text).map_err(cannot)?, rules })
+        Ok(Self { keys: keys_of(&text).map_err(cannot)?, rules, proxy })
     }
 
     pub(super) const fn are_known(&self) -> bool {
         !self.keys.is_empty()
     }
+
+    pub(super) const fn takes_proxied(&self) -> bool {
+        self.proxy.is_some()
+    }
+}
+
+/// The secret of the file that is configured, if one is.
+fn proxy_secret(settings: &Settings) -> Result<Option<ProxySecret>, Failure> {
+    let name = &settings.proxy_auth.secret_file;
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let path = settings.server.data_dir.join(name);
+    let cannot = |why: String| {
+        Failure::Work(format!("cannot read the secret of a proxy in {}: {why}", path.display()))
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(&path).map_err(|error| cannot(error.to_string()))?;
+    file.take(LONGEST_FILE_BYTES).read_to_string(&mut text).map_err(|error| cannot(error.to_string()))?;
+    let secret = ProxySecret::new(text.lines().next().unwrap_or_default().trim().as_bytes());
+    let too_short = || cannot(format!("its first line has less than {SHORTEST_PROXY_SECRET} bytes"));
+    secret.map(Some).ok_or_else(too_short)
 }
 
 /// Lines as in CouchDB's `[jwt_keys]`: `hmac:ID = BASE64`, `rsa:ID = PEM`, `ec:ID = PEM`, with `\\n` for the ends of the PEM's lines.
@@ -117,22 +147,46 @@ impl People {
 
     /// Who shows a token of a service.
     fn by_token(&self, token: &str, from: IpAddr) -> Result<Identity, LoginRefusal> {
-        let ServiceTokens { keys, rules } = &self.services;
+        let ServiceTokens { keys, rules, .. } = &self.services;
         let verified = verify_couch(token, keys, rules, self.clock.now_s());
         let verified = verified.map_err(|error| self.refused_token(&error, from))?;
-        let person = self.logins.credentials().person(&verified.name);
+        self.named_by_others(&verified.name, &verified.roles, verified.expires_s)
+    }
+
+    /// Who a proxy says that asks. Its token says nothing of the roles, so that none is taken that the server gives a meaning.
+    pub(super) fn by_proxy(&self, named: &ProxiedName<'_>, from: IpAddr) -> Result<Identity, LoginRefusal> {
+        let ProxiedName { name, roles, token } = *named;
+        let is_right = self.services.proxy.as_ref().is_some_and(|secret| secret.is_of(token, name));
+        if !is_right || name.is_empty() || name.len() > LONGEST_NAME {
+            self.tell_refusal(&"a proxy's token is not that of the name", from);
+            return Err(LoginRefusal::Wrong);
+        }
+        let roles =
+            roles.split(',').map(str::trim).filter(|role| !role.is_empty() && !role.starts_with(['_', '[']));
+        let roles: Vec<String> = roles.take(MOST_ROLES).map(str::to_owned).collect();
+        self.named_by_others(name, &roles, None)
+    }
+
+    /// Somebody whom a service or a proxy names, with the roles that it gives them.
+    fn named_by_others(
+        &self,
+        name: &str,
+        roles: &[String],
+        ends_s: Option<u64>,
+    ) -> Result<Identity, LoginRefusal> {
+        let person = self.logins.credentials().person(name);
         let (name, groups) = match &person {
             Some(person) => {
                 self.check_account(person)?;
                 (person.short_name.as_str(), self.directory.groups_of(person))
             }
-            None => (verified.name.as_str(), Vec::new().into()),
+            None => (name, Vec::new().into()),
         };
         let grant = TokenGrant {
             person: person.as_ref().map(|person| (person.id.clone(), person.standing())),
-            ends_s: verified.expires_s,
+            ends_s,
         };
-        let identity = Identity::with_groups(name, &verified.roles, &groups);
+        let identity = Identity::with_groups(name, roles, &groups);
         Ok(identity.with_grant(std::sync::Arc::new(grant)))
     }
 

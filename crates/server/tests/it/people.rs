@@ -298,6 +298,43 @@ fn tokens_of_services_are_verified_by_the_keys_of_the_file() {
 }
 
 #[test]
+fn a_trusted_proxy_says_who_asks_and_nobody_else_does() {
+    const SECRET: &str = "a secret of thirty-two bytes, or more";
+    // printf ada | openssl dgst -sha256 -hmac 'a secret of thirty-two bytes, or more'
+    const ADA: &str = "260d9a2a149a65e66faf23c1167c2b2c040f46d30fd5abfbe717532be0fe9991";
+    for trusted in ["127.0.0.1", "192.0.2.1"] {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        std::fs::create_dir_all(&data).unwrap();
+        std::fs::write(data.join("proxy.secret"), format!("{SECRET}\n")).unwrap();
+        let settings = small_with([
+            ("SCRINIUM_PROXY_AUTH__SECRET_FILE", "proxy.secret".to_owned()),
+            ("SCRINIUM_HTTP__TRUSTED_PROXIES", trusted.to_owned()),
+        ]);
+        let server = start_with(folder.path(), &settings);
+        change(&server, "ada", &json!({"password": "a long password"}));
+        let asked = |name: &str, roles: &str, token: &str| {
+            let headers = format!(
+                "X-Auth-CouchDB-UserName: {name}\r\nX-Auth-CouchDB-Roles: {roles}\r\nX-Auth-CouchDB-Token: {token}\r\n"
+            );
+            ask(&server, &headers, "GET", "/_session", None)
+        };
+        let shown = asked("ada", "editor, _admin,[x", ADA).expect(200).value();
+        if trusted != "127.0.0.1" {
+            assert_eq!(shown["userCtx"]["name"], Value::Null);
+            continue;
+        }
+        assert_eq!(shown["userCtx"], json!({"name": "ada", "roles": ["editor"]}));
+        assert_eq!(shown["info"]["authenticated"], "proxy");
+        for (name, token) in [("bob", ADA), ("ada", ""), ("ada", &ADA[2..]), ("", ADA)] {
+            asked(name, "", token).expect_error(401, "unauthorized");
+        }
+        change(&server, "ada", &json!({"Disabled": true}));
+        asked("ada", "", ADA).expect_error(403, "forbidden");
+    }
+}
+
+#[test]
 fn tokens_of_a_provider_are_verified_by_keys_that_are_fetched_once() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Provider::start();

@@ -84,3 +84,34 @@ fn orders_outlive_a_kill_and_show_no_password() {
     until("nothing runs", || get(&mut client, "/_scheduler/jobs").1["total_rows"] == 0);
     server.terminate(WITHIN);
 }
+
+#[test]
+fn conflicts_are_counted_listed_and_settled_by_a_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path(), &SMALL);
+    let mut client = server.client();
+    put(&mut client, "/plans", &Value::Null);
+    // More than are looked up at a time.
+    let leaf = |number: usize, name: &str, day: &str| json!({"_id": format!("p{number}"), "_rev": format!("1-{}", name.repeat(32)), "Modified": day});
+    let leaves: Vec<Value> = (0..700)
+        .flat_map(|number| [leaf(number, "a", "2026-03-02"), leaf(number, "b", "2026-03-01")])
+        .collect();
+    let brought = client.json("POST", "/plans/_bulk_docs", &json!({"new_edits": false, "docs": leaves}));
+    brought.unwrap().expect(201);
+    let mut say = |line: &str| {
+        let answer = client.json("POST", "/_console", &json!({"command": line})).unwrap();
+        (answer.status, answer.text().to_owned())
+    };
+    assert!(say("show statistics Database.Conflicts.*").1.contains("700"));
+    assert!(say("show conflicts plans").1.contains("There are more."));
+    for wrong in [r#"{"newest": "a\" + \"b"}"#, "{}", "newest"] {
+        assert_ne!(say(&format!("settle conflicts plans {wrong}")).0, 200, "{wrong}");
+    }
+    assert_ne!(say(r#"settle conflicts none {"newest": "Modified"}"#).0, 200);
+    let begun = say(r#"settle conflicts plans {"newest": "Modified"}"#);
+    assert!(begun.0 == 200 && begun.1.contains("task"), "{begun:?}");
+    until("all are settled", || say("show conflicts plans").1.contains("has no conflicts"));
+    let (_, kept) = get(&mut client, "/plans/p3?conflicts=true");
+    assert_eq!((&kept["Modified"], kept.get("_conflicts")), (&json!("2026-03-02"), None));
+    server.terminate(WITHIN);
+}
