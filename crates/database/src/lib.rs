@@ -12,6 +12,7 @@ mod changed;
 mod changes;
 pub mod collation;
 pub mod compaction_record;
+pub mod conflict_counts;
 pub mod context;
 mod damage;
 mod database;

@@ -26,6 +26,7 @@ use scrinium_document::is_local;
 use scrinium_store::{Batch, Commit, Family};
 
 use crate::access::Access;
+use crate::conflict_counts::ConflictChange;
 use crate::database::Database;
 use crate::edit::{Edit, ParsedEdit, Prepared};
 use crate::edit_mode::EditMode;
@@ -117,6 +118,7 @@ pub(crate) struct Transaction<'a> {
     /// Folders and people of which something was counted; written with the end of the batch.
     states: BTreeMap<u32, FolderState>,
     counts: BTreeMap<String, ReadCounts>,
+    conflicts: ConflictChange,
     /// Why nothing of the batch may be stored: what an edit that is part of it builds on cannot be read.
     failure: Option<DatabaseError>,
 }
@@ -318,6 +320,7 @@ impl<'a> Transaction<'a> {
             folders: HashMap::new(),
             states: BTreeMap::new(),
             counts: BTreeMap::new(),
+            conflicts: ConflictChange::default(),
             failure: None,
         }
     }
@@ -374,6 +377,7 @@ impl<'a> Transaction<'a> {
         if self.restricts {
             self.database.restriction.restrict(&mut self.batch, number);
         }
+        self.database.context.server.conflicts.add(self.conflicts);
         self.batch.put(Family::Meta, &keys::header(number), &self.header.encode());
         Ok(Some(Written {
             header: self.header,

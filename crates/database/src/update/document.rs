@@ -496,6 +496,7 @@ impl Transaction<'_> {
         self.header.stored_bytes =
             self.header.stored_bytes.saturating_sub(before.head.stored_bytes) + head.stored_bytes;
         self.count(id, &old, &new);
+        self.conflicts.note(&before.head.tree, &head.tree);
         self.changed.insert(id.to_owned(), Pending { head, leaves });
         Ok(())
     }

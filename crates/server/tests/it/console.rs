@@ -13,7 +13,7 @@ use scrinium_maintenance::{CompactOrder, CompactStyle};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport,
-    UpdateViews,
+    SettleOrder, UpdateViews,
 };
 use scrinium_server::{BackupOrder, RestoreOrder};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
@@ -68,6 +68,11 @@ impl ServerParts for Parts {
 
     fn reread(&self, database: &str) -> Result<(), String> {
         if ["*", "mail/ada"].contains(&database) { Ok(()) } else { Err("there is none".to_owned()) }
+    }
+
+    fn settle_conflicts(&self, order: &SettleOrder) -> Result<u64, String> {
+        let wanted = SettleOrder { database: "plans".into(), rule: "{\"newest\": \"Modified\"}".into() };
+        if *order == wanted { Ok(12) } else { Err(format!("{}: there is none", order.database)) }
     }
 
     fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {
@@ -225,6 +230,9 @@ fn attachments_are_moved() {
     }
     assert!(said("load reread mail/bob").is_err());
     assert!(said("load reread mail/ada mail/bob").is_err());
+    let rule = "settle conflicts plans {\"newest\": \"Modified\"}";
+    assert!(said(rule).unwrap().starts_with("Settling conflicts has started as task 12"));
+    assert!(said("settle conflicts memos {}").is_err());
     assert!(said("load attachments").unwrap().starts_with("Attachments are being moved"));
     assert!(said("load att * --to-store").unwrap().starts_with("Attachments are being moved"));
     assert!(said("lo att mail/ada --to-volume --anew").unwrap().starts_with("Attachments are being moved"));
