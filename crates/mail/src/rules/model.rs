@@ -169,6 +169,9 @@ impl RuleSet {
     /// # Errors
     /// [`RuleSetError`], in words for the one who has written them.
     pub fn read(value: &Value, is_servers: bool) -> Result<Self, RuleSetError> {
+        if !value.is_object() {
+            return Err(RuleSetError::Form("they are no object".to_owned()));
+        }
         let written: WrittenSet =
             serde_json::from_value(value.clone()).map_err(|error| RuleSetError::Form(error.to_string()))?;
         if written.rules.len() > RULES_MAX {
