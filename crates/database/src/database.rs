@@ -22,6 +22,7 @@ use crate::hold;
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::properties::Properties;
+use crate::quota::Quota;
 use crate::sizes::DatabaseSizes;
 use crate::validation::Validation;
 use crate::writer::{Writer, kept_for};
@@ -56,6 +57,9 @@ pub struct Database {
     pub(crate) full_text: AtomicBool,
     /// Whether nothing in it may be lost.
     pub(crate) held: AtomicBool,
+    pub(crate) quota: RwLock<Quota>,
+    /// It was nearly full with the last edit, and somebody was warned.
+    pub(crate) told_of_quota: AtomicBool,
     /// Held by the one who counts purged documents.
     purges: Mutex<()>,
     /// Set when the database is dropped, so that those who still hold it stop.
@@ -128,6 +132,8 @@ impl Database {
             logged: AtomicBool::new(properties.logged),
             full_text: AtomicBool::new(properties.full_text),
             held: AtomicBool::new(is_held),
+            quota: RwLock::new(properties.quota),
+            told_of_quota: AtomicBool::new(false),
             purges: Mutex::default(),
             dropped: AtomicBool::new(false),
             left: AtomicBool::new(false),

@@ -78,6 +78,8 @@ pub enum Oversized {
     LocalDocuments,
     /// The numbers that a folder has given to documents.
     Folder,
+    /// What a database holds, by its quota.
+    Database,
 }
 
 /// What went wrong, to what, and what can be done.

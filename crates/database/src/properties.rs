@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
+use crate::quota::Quota;
 
 /// What an administrator sets for a database as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +19,13 @@ pub struct Properties {
     pub logged: bool,
     /// Whether the words of all documents and attachments are kept, so that they can be searched for.
     pub full_text: bool,
+    /// How much it may hold.
+    pub quota: Quota,
 }
 
 impl Default for Properties {
     fn default() -> Self {
-        Self { logged: true, full_text: false }
+        Self { logged: true, full_text: false, quota: Quota::NONE }
     }
 }
 
@@ -30,7 +33,11 @@ impl Properties {
     /// As clients see them.
     #[must_use]
     pub fn to_json(self) -> Value {
-        json!({"logged": self.logged, "full_text": self.full_text})
+        let mut json = json!({"logged": self.logged, "full_text": self.full_text});
+        if let (Some(members), true) = (json.as_object_mut(), self.quota != Quota::NONE) {
+            members.extend(self.quota.to_members());
+        }
+        json
     }
 
     /// These, changed as a client wishes: an object with the properties that are to be changed.
@@ -42,12 +49,14 @@ impl Properties {
             match (name.as_str(), value) {
                 ("logged", Value::Bool(logged)) => self.logged = *logged,
                 ("full_text", Value::Bool(full_text)) => self.full_text = *full_text,
+                (name, value) if self.quota.set(name, value)? => {}
                 ("logged" | "full_text", _) => {
                     return Err(DatabaseError::bad_request(format!("`{name}` must be true or false")));
                 }
                 _ => {
                     return Err(DatabaseError::bad_request(format!(
-                        "`{name}` is not a property of a database; known are: logged, full_text"
+                        "`{name}` is not a property of a database; known are: logged, full_text, quota_bytes, \
+                         quota_documents, quota_warn_percent"
                     )));
                 }
             }
@@ -72,6 +81,7 @@ impl Database {
         Properties {
             logged: self.logged.load(Ordering::Acquire),
             full_text: self.full_text.load(Ordering::Acquire),
+            quota: *self.quota.read(),
         }
     }
 
@@ -99,6 +109,7 @@ impl Database {
         self.submit(&writer, batch, (), |_| {})?.wait()?;
         self.logged.store(properties.logged, Ordering::Release);
         self.full_text.store(properties.full_text, Ordering::Release);
+        *self.quota.write() = properties.quota;
         drop(writer);
         Ok(())
     }

@@ -108,6 +108,8 @@ pub(crate) struct Transaction<'a> {
     keeps_replaced: bool,
     /// Some leaf of the batch is hidden from somebody.
     restricts: bool,
+    /// Bytes of documents that the update changes again and again, which the header counts with the end of the batch.
+    uncounted_bytes: u64,
     contents: Vec<Content>,
     /// Contents that another part of the same batch brings.
     brought: HashSet<Digest>,
@@ -313,6 +315,7 @@ impl<'a> Transaction<'a> {
             design_changed: false,
             keeps_replaced: database.is_held(),
             restricts: false,
+            uncounted_bytes: 0,
             contents: Vec::new(),
             brought: HashSet::new(),
             pins: Vec::new(),

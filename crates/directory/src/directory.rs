@@ -23,7 +23,7 @@ use crate::record::{self, PASSWORD_HASH};
 use crate::writing::{Claims, SecretEdit};
 use crate::{
     ADMINISTRATOR_ID, CredentialChange, CredentialError, CredentialRecords, DIRECTORY_DATABASE,
-    DirectoryError, NewAdministrator, Person, first_administrator,
+    DirectoryDomain, DirectoryError, NewAdministrator, Person, first_administrator,
 };
 
 /// Who knows people by their documents.
@@ -113,13 +113,6 @@ impl Directory {
     pub(crate) fn is_another_s(&self, name: &str, id: &str, whole: bool) -> bool {
         self.refresh();
         self.index.is_another_s(name, id, whole)
-    }
-
-    /// The names of the groups that a person is in, directly or through groups, as the database is at the moment.
-    #[must_use]
-    pub fn groups_of(&self, person: &Person) -> Arc<[String]> {
-        self.refresh();
-        self.index.groups_of(person)
     }
 
     /// Takes over what changed in the database since the last time.
@@ -308,6 +301,16 @@ impl NameLookup for Directory {
     fn find(&self, name: &str) -> Found {
         self.refresh();
         self.index.find(name)
+    }
+
+    fn groups_of(&self, person: &Person) -> Arc<[String]> {
+        self.refresh();
+        self.index.groups_of(person)
+    }
+
+    fn domain(&self, name: &str) -> Option<Arc<DirectoryDomain>> {
+        self.refresh();
+        self.index.domain(name)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Reading fields of a directory document, with errors that name the field.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use crate::DirectoryError;
+use crate::names::fold_name;
 
 /// A document's fields by name.
 pub(crate) type Fields = Map<String, Value>;
@@ -44,6 +47,18 @@ pub(crate) fn texts(
         values.extend(checked(field, value)?);
     }
     Ok(values)
+}
+
+/// More addresses nobody has.
+const MOST_ADDRESSES: usize = 64;
+
+/// The Internet addresses of a field that may be one or a list, each once.
+pub(crate) fn addresses(fields: &Fields, field: &'static str) -> Result<Vec<String>, DirectoryError> {
+    let mut addresses = texts(fields, field, MOST_ADDRESSES)?;
+    addresses.iter().try_for_each(|address| check_address(field, address))?;
+    let mut seen = HashSet::new();
+    addresses.retain(|address| seen.insert(fold_name(address)));
+    Ok(addresses)
 }
 
 /// Whether a field says `true`.

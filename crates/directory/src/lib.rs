@@ -10,7 +10,9 @@
 
 mod administrator;
 mod credentials;
+mod delegates;
 mod directory;
+mod domain;
 mod error;
 mod fields;
 mod group;
@@ -21,6 +23,7 @@ mod lookup;
 mod membership;
 mod names;
 mod person;
+mod preferences;
 mod record;
 mod revocation;
 mod sasl;
@@ -33,15 +36,21 @@ pub use administrator::{
     NewAdministrator, first_administrator,
 };
 pub use credentials::{CredentialOptions, Credentials};
+pub use delegates::{Delegates, mail_editors_group, mail_readers_group};
 pub use directory::{Directory, EnsureError};
+pub use domain::{DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, prepare_domain};
 pub use error::{CredentialError, DirectoryError, LoginError};
-pub use group::{GROUP_FORM, GROUP_PREFIX, Group, prepare_group};
+pub use group::{GROUP_FORM, GROUP_PREFIX, Group, GroupSenders, prepare_group};
 pub use hashing::{HashingError, HashingOptions, HashingThreads};
 pub use journal::{BeforeAndAfter, DirectoryChange, WrittenChange};
 pub use login::{Approach, HashError, Login, LoginAttempt, LoginOutcome, LoginWatch, Logins};
-pub use lookup::{Found, NameIndex, NameLookup};
+pub use lookup::{Found, NameIndex, NameLookup, is_listed};
 pub use names::{abbreviate, common_name, fold_name};
-pub use person::{OTHER_NAMES, PERSON_FORM, PERSON_PREFIX, Person, Prepared, hide_secrets, prepare_person};
+pub use person::{
+    Forwarding, OPENING_FIELDS, OTHER_NAMES, OWN_FIELDS, PERSON_FORM, PERSON_PREFIX, Person, Prepared,
+    hide_secrets, prepare_person,
+};
+pub use preferences::Absence;
 pub use record::{CredentialChange, CredentialRecords, PasswordEdit, check_password};
 pub use revocation::Revocations;
 pub use sasl::{SaslConnection, SaslError, SaslLogin, SaslReply, TokenVerification, TokenVerifier};
@@ -55,7 +64,7 @@ pub use users_form::USERS_PREFIX;
 pub const DIRECTORY_DATABASE: &str = "directory";
 
 /// Checks and completes a document on its way into the directory, by its form: people as
-/// [`prepare_person`], groups as [`prepare_group`]; any other document (a design document, a deletion) as it
+/// [`prepare_person`], groups as [`prepare_group`], domains as [`prepare_domain`]; any other document (a design document, a deletion) as it
 /// is.
 ///
 /// # Errors
@@ -63,6 +72,7 @@ pub const DIRECTORY_DATABASE: &str = "directory";
 pub fn prepare(mut document: serde_json::Map<String, serde_json::Value>) -> Result<Prepared, DirectoryError> {
     users_form::complete(&mut document)?;
     let group = |document| prepare_group(document).map(Prepared::without_password);
+    let domain = |document| prepare_domain(document).map(Prepared::without_password);
     if document.get("_deleted").and_then(serde_json::Value::as_bool) == Some(true) {
         return Ok(Prepared::without_password(document));
     }
@@ -73,9 +83,11 @@ pub fn prepare(mut document: serde_json::Map<String, serde_json::Value>) -> Resu
     match document.get("Form").and_then(serde_json::Value::as_str) {
         Some(PERSON_FORM) => prepare_person(document),
         Some(GROUP_FORM) => group(document),
+        Some(DOMAIN_FORM) => domain(document),
         // An id of a person with another form would be a login that nobody checked.
         _ if id.starts_with(PERSON_PREFIX) => prepare_person(document),
         _ if id.starts_with(GROUP_PREFIX) => group(document),
+        _ if id.starts_with(DOMAIN_PREFIX) => domain(document),
         _ => Ok(Prepared::without_password(document)),
     }
 }

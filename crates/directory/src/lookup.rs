@@ -1,5 +1,6 @@
 //! Everybody in the directory, by every name they answer to, in memory.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use scrinium_assertion::never;
 use scrinium_credentials::StoredCredentials;
 use serde_json::{Map, Value};
 
+use crate::domain::{DOMAIN_PREFIX, DirectoryDomain, Domains};
 use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::{
@@ -43,6 +45,12 @@ pub trait NameLookup: Send + Sync {
     /// Whom `name` stands for: a short name, full name (whole or its first component), group name or Internet
     /// address, in any case.
     fn find(&self, name: &str) -> Found;
+
+    /// The names of the groups that a person is in, directly or through groups.
+    fn groups_of(&self, person: &Person) -> Arc<[String]>;
+
+    /// What the directory says of a domain of the Internet, in any case.
+    fn domain(&self, name: &str) -> Option<Arc<DirectoryDomain>>;
 }
 
 /// People and groups by name, kept by applying the directory's changes.
@@ -53,6 +61,7 @@ pub struct NameIndex {
     entries: RwLock<Entries>,
     /// Ids of people and groups that cannot be read, or whose credentials cannot be.
     unreadable: Mutex<HashSet<String>>,
+    domains: RwLock<Domains>,
 }
 
 #[derive(Default)]
@@ -119,6 +128,7 @@ impl NameIndex {
             Some(Ok(credentials)) => (Some(credentials), true),
             None => (None, true),
         };
+        is_readable &= self.apply_domain(id, document);
         let entry = match document.map(|document| read_entry(id, document, credentials)) {
             Some(Ok(entry)) => entry,
             Some(Err(error)) => {
@@ -141,11 +151,18 @@ impl NameIndex {
         (before, after)
     }
 
-    /// The names of the groups that a person is in, directly or through groups.
-    #[must_use]
-    pub fn groups_of(&self, person: &Person) -> Arc<[String]> {
-        let entries = self.entries.read();
-        entries.memberships.of(person, |name| entries.by_name_alone(name))
+    /// Takes over what a document says of a domain; whether it can be read.
+    fn apply_domain(&self, id: &str, document: Option<&Map<String, Value>>) -> bool {
+        if !id.starts_with(DOMAIN_PREFIX) {
+            return true;
+        }
+        let domain = document.map(|document| DirectoryDomain::read(id, document)).transpose();
+        let is_readable = domain.is_ok();
+        if let Err(error) = &domain {
+            tracing::error!(id, %error, "a domain of the directory cannot be read: nothing is known of it");
+        }
+        self.domains.write().replace(id, domain.ok().flatten());
+        is_readable
     }
 
     /// Whether another document than `id` answers to a folded name, or, with `whole`, has it as a whole name and not only
@@ -202,6 +219,7 @@ impl NameIndex {
     /// Forgets everybody.
     pub fn clear(&self) {
         *self.entries.write() = Entries::default();
+        *self.domains.write() = Domains::default();
         self.unreadable.lock().clear();
     }
 
@@ -270,6 +288,15 @@ impl NameLookup for NameIndex {
             },
         }
     }
+
+    fn groups_of(&self, person: &Person) -> Arc<[String]> {
+        let entries = self.entries.read();
+        entries.memberships.of(person, |name| entries.by_name_alone(name))
+    }
+
+    fn domain(&self, name: &str) -> Option<Arc<DirectoryDomain>> {
+        self.domains.read().find(name)
+    }
 }
 
 impl CredentialRecords for NameIndex {
@@ -326,6 +353,17 @@ fn read_entry(
     }
 }
 
+/// Whether a list of names of the directory has a person, or a group that they are in.
+pub fn is_listed(lookup: &(impl NameLookup + ?Sized), person: &Person, list: &[String]) -> bool {
+    // Looked up once, and only where the list names a group.
+    let groups = OnceCell::new();
+    list.iter().any(|name| match lookup.find(name) {
+        Found::Person(listed) => listed.id == person.id,
+        Found::Group(group) => groups.get_or_init(|| lookup.groups_of(person)).contains(&group.list_name),
+        Found::Nobody | Found::Several => false,
+    })
+}
+
 /// Every folded name that a person answers to.
 pub(crate) fn names_of(person: &Person) -> Vec<String> {
     let mut names = vec![fold_name(&person.short_name)];
@@ -337,7 +375,8 @@ pub(crate) fn names_of(person: &Person) -> Vec<String> {
         names.push(fold_name(name));
         names.push(fold_name(common_name(&abbreviate(name))));
     }
-    names.extend(person.internet_address.as_deref().map(fold_name));
+    let addresses = person.internet_address.iter().chain(&person.addresses);
+    names.extend(addresses.map(|address| fold_name(address)));
     names
 }
 
@@ -350,7 +389,8 @@ impl Entry {
             Self::Group(group) => {
                 names.push(fold_name(&group.list_name));
                 names.extend(group.other_names.iter().map(|name| fold_name(name)));
-                names.extend(group.internet_address.as_deref().map(fold_name));
+                let addresses = group.internet_address.iter().chain(&group.addresses);
+                names.extend(addresses.map(|address| fold_name(address)));
             }
         }
         names.sort_unstable();
@@ -364,7 +404,8 @@ impl Entry {
             Self::Person(person) => {
                 let names = std::iter::once(&person.short_name).chain(&person.full_names);
                 let names = names.chain(&person.other_names);
-                names.chain(&person.internet_address).any(|own| fold_name(own) == name)
+                let mut names = names.chain(&person.internet_address).chain(&person.addresses);
+                names.any(|own| fold_name(own) == name)
             }
             Self::Group(_) => true,
         }
@@ -399,6 +440,7 @@ impl Entries {
             match &old {
                 Entry::Group(group) => self.memberships.remove(&id, group),
                 Entry::Person(person) => {
+                    self.memberships.remove_delegates(person);
                     for link in person.credentials.links() {
                         let key = (link.issuer.clone(), link.subject.clone());
                         if self.by_link.get(&key) == Some(&id) {
@@ -421,6 +463,7 @@ impl Entries {
         match &entry {
             Entry::Group(group) => self.memberships.add(&id, group),
             Entry::Person(person) => {
+                self.memberships.add_delegates(person);
                 for link in person.credentials.links() {
                     self.by_link.insert((link.issuer.clone(), link.subject.clone()), Arc::clone(&id));
                 }

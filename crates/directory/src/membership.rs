@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use scrinium_database::GROUPS_MAX;
 
+use crate::delegates::{mail_editors_group, mail_readers_group};
 use crate::lookup::names_of;
 use crate::names::fold_name;
 use crate::{Group, Person};
@@ -15,6 +16,18 @@ const KEPT_MAX: usize = 100_000;
 
 /// A group's id and names.
 type NamedGroup = (Arc<str>, Arc<[String]>);
+
+/// The groups of those who may look into a person's mail file: an id of our own, the name, and the members.
+fn mail_groups(person: &Person) -> impl Iterator<Item = (String, String, &[String])> {
+    let delegates = &person.delegates;
+    [
+        (mail_readers_group(&person.mail_file), &delegates.mail_readers),
+        (mail_editors_group(&person.mail_file), &delegates.mail_editors),
+    ]
+    .into_iter()
+    .filter(|(_, members)| !members.is_empty())
+    .map(|(name, members)| (format!("{} of {}", name, person.id), name, members.as_slice()))
+}
 
 /// The groups by their members, and what was found of people since the last change.
 #[derive(Default)]
@@ -26,17 +39,39 @@ pub(crate) struct Memberships {
 
 impl Memberships {
     pub(crate) fn add(&mut self, id: &Arc<str>, group: &Group) {
-        let names: Arc<[String]> =
+        let names: Vec<String> =
             std::iter::once(&group.list_name).chain(&group.other_names).cloned().collect();
-        let members: HashSet<String> = group.members.iter().map(|member| fold_name(member)).collect();
+        self.add_named(id, names, &group.members);
+    }
+
+    pub(crate) fn remove(&mut self, id: &str, group: &Group) {
+        self.remove_named(id, &group.members);
+    }
+
+    /// Adds the groups of those who may look into a person's mail file.
+    pub(crate) fn add_delegates(&mut self, person: &Person) {
+        for (id, name, members) in mail_groups(person) {
+            self.add_named(&Arc::from(id), vec![name], members);
+        }
+    }
+
+    pub(crate) fn remove_delegates(&mut self, person: &Person) {
+        for (id, _, members) in mail_groups(person) {
+            self.remove_named(&id, members);
+        }
+    }
+
+    fn add_named(&mut self, id: &Arc<str>, names: Vec<String>, members: &[String]) {
+        let names: Arc<[String]> = Arc::from(names);
+        let members: HashSet<String> = members.iter().map(|member| fold_name(member)).collect();
         for member in members {
             let groups = self.by_member.entry(member.into_boxed_str()).or_default();
             groups.push((Arc::clone(id), Arc::clone(&names)));
         }
     }
 
-    pub(crate) fn remove(&mut self, id: &str, group: &Group) {
-        for member in &group.members {
+    fn remove_named(&mut self, id: &str, members: &[String]) {
+        for member in members {
             let member = fold_name(member);
             if let Some(groups) = self.by_member.get_mut(member.as_str()) {
                 groups.retain(|(other, _)| **other != *id);

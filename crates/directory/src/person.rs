@@ -6,7 +6,9 @@ use scrinium_credentials::{Protocol, ProtocolSet, Standing, StoredCredentials};
 use serde_json::Value;
 
 use crate::DirectoryError;
-use crate::fields::{Fields, check_address, check_identity, flag, refuse, text, texts, time_ms};
+use crate::delegates::Delegates;
+use crate::fields::{Fields, addresses, check_address, check_identity, flag, refuse, text, texts, time_ms};
+use crate::preferences::{Absence, language, time_zone};
 use crate::record::{PASSWORD_HASH, PasswordEdit, take_over};
 use crate::users_form::USERS_PREFIX;
 
@@ -21,6 +23,7 @@ pub const OTHER_NAMES: &str = "OtherNames";
 
 pub(crate) const MOST_NAMES: usize = 32;
 const MOST_ROLES: usize = 128;
+const MOST_FORWARDS: usize = 20;
 
 /// A person, as read from a document of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +37,22 @@ pub struct Person {
     /// Further names that are this person's alone, such as those before a marriage: the person logs in with them, gets mail by them,
     /// and reads what names them.
     pub other_names: Vec<String>,
-    /// The address at which mail from outside arrives.
+    /// The address at which mail from outside arrives, and from which the person writes.
     pub internet_address: Option<String>,
+    /// Other addresses at which it arrives.
+    pub addresses: Vec<String>,
+    /// Where mail for the person goes on to.
+    pub forwarding: Forwarding,
     /// The mail database.
     pub mail_file: String,
     /// In which language the server writes to the person: `de`, for one.
     pub language: Option<String>,
+    /// Where the person's clock is: `Europe/Berlin`, for one.
+    pub time_zone: Option<String>,
+    /// That the person is out of office, or will be.
+    pub absence: Option<Arc<Absence>>,
+    /// Whom the person lets act for them.
+    pub delegates: Arc<Delegates>,
     /// By what the person can show that it is them. They lie apart from the document.
     pub credentials: Arc<StoredCredentials>,
     /// Whether, until when and by what the person may come in.
@@ -47,6 +60,36 @@ pub struct Person {
     /// Roles; `_admin` administers the server.
     pub roles: Vec<String>,
 }
+
+/// Where mail for a person goes on to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Forwarding {
+    /// To these: addresses, here or elsewhere, or names of the directory. Nobody: it stays.
+    pub to: Vec<String>,
+    /// The person gets no copy.
+    pub keeps_none: bool,
+}
+
+/// Fields of a person's document that are the person's to set. Those of [`OPENING_FIELDS`] are among them.
+pub const OWN_FIELDS: [&str; 13] = [
+    "ForwardTo",
+    "ForwardOnly",
+    "SendAs",
+    "SendOnBehalf",
+    "MailReaders",
+    "MailEditors",
+    "Language",
+    "TimeZone",
+    "OutOfOffice",
+    "OutOfOfficeFrom",
+    "OutOfOfficeUntil",
+    "OutOfOfficeSubject",
+    "OutOfOfficeText",
+];
+
+/// Fields by which a person's mail gets to others, or others write as the person: a stolen session must not change them for good.
+pub const OPENING_FIELDS: [&str; 6] =
+    ["ForwardTo", "ForwardOnly", "SendAs", "SendOnBehalf", "MailReaders", "MailEditors"];
 
 impl Person {
     /// Reads a person's document.
@@ -65,9 +108,18 @@ impl Person {
             full_names: full_names(document)?,
             other_names: texts(document, OTHER_NAMES, MOST_NAMES)?,
             mail_file: mail_file(document, &short_name)?,
-            language: text(document, "Language")?.map(|language| language.to_lowercase()),
+            // What an earlier version took must not keep the person from being known.
+            language: language(document).unwrap_or_default(),
+            time_zone: time_zone(document).unwrap_or_default(),
+            absence: Absence::read(document)?.map(Arc::new),
+            delegates: Arc::new(Delegates::read(document)?),
             short_name,
             internet_address,
+            addresses: addresses(document, "Addresses")?,
+            forwarding: Forwarding {
+                to: texts(document, "ForwardTo", MOST_FORWARDS)?,
+                keeps_none: flag(document, "ForwardOnly")?,
+            },
             credentials: Arc::new(brought_credentials(document)?),
             account: account(document)?,
             roles: texts(document, "Roles", MOST_ROLES)?,
@@ -131,6 +183,8 @@ pub fn prepare_person(mut document: Fields) -> Result<Prepared, DirectoryError> 
     let prefix = if is_users { USERS_PREFIX } else { PERSON_PREFIX };
     check_identity(&mut document, prefix, PERSON_FORM)?;
     let person = Person::read(&document)?;
+    language(&document)?;
+    time_zone(&document)?;
     document.insert("FullName".to_owned(), Value::from(person.full_names));
     document.insert("ShortName".to_owned(), Value::from(person.short_name));
     document.insert("MailFile".to_owned(), Value::from(person.mail_file));

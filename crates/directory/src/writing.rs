@@ -4,7 +4,7 @@
 //! brought from elsewhere are for server administrators; people may change the rest of their own document, and their
 //! password, where the directory's access list lets them. A name belongs to one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,18 @@ use parking_lot::Mutex;
 use scrinium_clock::Clock;
 use scrinium_credentials::sasl::ScramSalt;
 use scrinium_credentials::{GateOptions, HashedPassword};
-use scrinium_database::{DatabaseError, EditMode, Guarded, Identity, Result, Secret, Submission};
+use scrinium_database::{DatabaseError, EditMode, Guarded, Identity, Level, Result, Secret, Submission};
 use serde_json::{Map, Value};
 
+use crate::delegates::MAIL_GROUP_PREFIX;
 use crate::directory::Directory;
+use crate::lookup::is_listed;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::record::{self, PASSWORD_HASH};
 use crate::{
-    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_ROLE, GROUP_FORM, GROUP_PREFIX, Group, PERSON_FORM,
-    PERSON_PREFIX, PasswordEdit, Person, Prepared, USERS_PREFIX, prepare, users_form,
+    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_ROLE, DOMAIN_PREFIX, Found, GROUP_FORM, GROUP_PREFIX,
+    Group, NameLookup, PERSON_FORM, PERSON_PREFIX, PasswordEdit, Person, Prepared, USERS_PREFIX, prepare,
+    users_form,
 };
 
 /// What is on its way into the database holds its names for so long, until it is seen there.
@@ -114,11 +117,13 @@ impl Entry {
         match self {
             Self::Person(person) => {
                 let names = std::iter::once(&person.short_name).chain(&person.full_names);
-                names.chain(&person.other_names).chain(&person.internet_address).map(String::as_str).collect()
+                let addresses = person.internet_address.iter().chain(&person.addresses);
+                names.chain(&person.other_names).chain(addresses).map(String::as_str).collect()
             }
             Self::Group(group) => {
+                let addresses = group.internet_address.iter().chain(&group.addresses);
                 let names = std::iter::once(&group.list_name).chain(&group.other_names);
-                names.chain(&group.internet_address).map(String::as_str).collect()
+                names.chain(addresses).map(String::as_str).collect()
             }
             Self::Other => Vec::new(),
         }
@@ -145,6 +150,7 @@ impl Directory {
         let present = submission.present()?;
         if !submission.access.is_everything() {
             check_writer(submission, (&id, &document), present.as_ref(), is_deleted)?;
+            self.check_members(submission, &document, present.as_ref())?;
         }
         if is_deleted {
             for secret in ["password", PASSWORD_HASH] {
@@ -192,6 +198,42 @@ impl Directory {
         Ok(Some(password.to_owned()))
     }
 
+    /// Refuses a group that an owner puts into theirs, unless they own it too: mail to theirs would reach people to whom they may
+    /// not write. Editors of the directory could change that other group as well.
+    fn check_members(
+        &self,
+        submission: &Submission<'_>,
+        document: &Map<String, Value>,
+        present: Option<&Map<String, Value>>,
+    ) -> Result<()> {
+        let Entry::Group(after) = Entry::read(document) else { return Ok(()) };
+        if submission.access.level() >= Level::Editor {
+            return Ok(());
+        }
+        let known = match present.map(Entry::read) {
+            Some(Entry::Group(before)) => before.members,
+            _ => Vec::new(),
+        };
+        let known: HashSet<String> = known.into_iter().collect();
+        let name = submission.access.identity().and_then(Identity::name).unwrap_or_default();
+        for member in after.members.iter().filter(|member| !known.contains(*member)) {
+            if let Found::Group(inner) = self.find(member)
+                && !self.is_listed(name, &inner.owners)
+            {
+                return Err(forbidden(format!(
+                    "the group {member:?} is not yours: who owns both groups, or an administrator, can put one into the other"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a list of names of the directory has the person of this name, or a group that they are in.
+    fn is_listed(&self, name: &str, list: &[String]) -> bool {
+        let Found::Person(person) = self.find(name) else { return false };
+        is_listed(self, &person, list)
+    }
+
     /// Whether the names that are new belong to nobody else.
     fn check_names(&self, id: &str, entry: &Entry, present: Option<&Map<String, Value>>) -> Result<()> {
         let present = present.map(Entry::read);
@@ -206,6 +248,12 @@ impl Directory {
             let part = fold_name(common_name(&abbreviate(name)));
             if part != folded && self.is_another_s(&part, id, true) {
                 return Err(taken(&part));
+            }
+            let is_mail_group = matches!(entry, Entry::Group(_)) && folded.starts_with(MAIL_GROUP_PREFIX);
+            if is_mail_group {
+                return Err(forbidden(format!(
+                    "{name:?} cannot be a name: it reads like those who share mail"
+                )));
             }
             if folded.starts_with(['_', '[']) {
                 return Err(forbidden(format!("{name:?} cannot be a name: it reads like a role")));
@@ -234,7 +282,9 @@ fn check_writer(
     let after = Entry::read(document);
     let before = present.map_or(Entry::Other, Entry::read);
     let is_entry = |entry: &Entry| !matches!(entry, Entry::Other);
-    let names_entry = [PERSON_PREFIX, GROUP_PREFIX, USERS_PREFIX].iter().any(|prefix| id.starts_with(prefix));
+    let names_entry = [PERSON_PREFIX, GROUP_PREFIX, USERS_PREFIX, DOMAIN_PREFIX]
+        .iter()
+        .any(|prefix| id.starts_with(prefix));
     if !names_entry && !is_entry(&after) && !is_entry(&before) {
         return Ok(());
     }
@@ -248,9 +298,13 @@ fn check_writer(
         _ if is_deleted => return administrators("remove people and groups"),
         (Entry::Person(before), Entry::Person(after)) => {
             let known = |person: &Person| {
-                let Person { full_names, short_name, other_names, internet_address, .. } = person.clone();
-                let Person { mail_file, roles, account, .. } = person.clone();
-                ((full_names, short_name, other_names, internet_address), (mail_file, roles, account))
+                let Person { full_names, short_name, other_names, .. } = person.clone();
+                let Person { internet_address, addresses, mail_file, roles, account, .. } = person.clone();
+                (
+                    (full_names, short_name, other_names),
+                    (internet_address, addresses),
+                    (mail_file, roles, account),
+                )
             };
             if known(before) != known(after) {
                 return administrators(
@@ -260,7 +314,8 @@ fn check_writer(
         }
         (Entry::Group(before), Entry::Group(after)) => {
             let known = |group: &Group| {
-                (group.list_name.clone(), group.other_names.clone(), group.internet_address.clone())
+                let names = (group.list_name.clone(), group.other_names.clone());
+                (names, group.internet_address.clone(), group.addresses.clone())
             };
             if known(before) != known(after) {
                 return administrators("change names and addresses");
@@ -273,6 +328,12 @@ fn check_writer(
     }
     let own = submission.access.identity().and_then(|identity| identity.name());
     let is_own = matches!(&before, Entry::Person(before) if Some(before.short_name.as_str()) == own);
+    if let (Entry::Person(before), Entry::Person(after)) = (&before, &after) {
+        let opens = (&before.forwarding, &before.delegates) != (&after.forwarding, &after.delegates);
+        if opens && !is_own {
+            return administrators("say where mail of somebody else goes, and who acts for them");
+        }
+    }
     if document.contains_key("password") && !is_own {
         return administrators("set somebody else's password");
     }

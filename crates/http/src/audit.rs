@@ -29,6 +29,8 @@ pub enum AuditAction {
     PasswordChanged,
     /// An app password, an authenticator or a passkey of a person was added or taken away.
     CredentialsChanged,
+    /// Where a person's mail goes, who acts for them, or what they are called is another than before.
+    PersonChanged,
     /// A group was added, removed or has other members.
     GroupChanged,
     /// Somebody is to be renamed or removed in all databases.
@@ -65,6 +67,7 @@ impl AuditAction {
             Self::RolesChanged => "roles changed",
             Self::PasswordChanged => "password changed",
             Self::CredentialsChanged => "credentials changed",
+            Self::PersonChanged => "person changed",
             Self::GroupChanged => "group changed",
             Self::NameRequested => "name requested",
             Self::ConfigurationSet => "configuration set",

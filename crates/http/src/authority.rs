@@ -417,6 +417,11 @@ pub trait Authenticator: Send + Sync + 'static {
         None
     }
 
+    /// Fields of a person's document that are the person's to set.
+    fn own_fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The id of the document of the person who logs in with this name. Answers at once, from memory.
     fn person_document(&self, _name: &str) -> Option<String> {
         None
@@ -448,6 +453,11 @@ pub trait Administration: Send + Sync + 'static {
     /// # Errors
     /// A sentence that says what is wrong with the command.
     fn console(&self, command: &str, by: &Identity, from: IpAddr) -> Result<ConsoleAnswer, String>;
+
+    /// Whether a console command shows something and changes nothing, so that those who look on may give it.
+    fn only_shows(&self, _command: &str) -> bool {
+        false
+    }
 
     /// All statistics as `/_stats` shows them.
     fn statistics(&self) -> Value;

@@ -24,7 +24,12 @@ pub(crate) fn entry(address: &Address, method: &Method, identity: &Identity) -> 
         return Err(HttpError::unauthorized("Authentication required."));
     }
     let entry = entry.ok_or_else(|| HttpError::method_not_allowed(&route.allow()))?;
-    if entry.need == Need::Administrator && !identity.is_administrator() {
+    let is_let_in = match entry.need {
+        Need::Administrator => identity.is_administrator(),
+        Need::Viewer => identity.is_administrator() || identity.is_viewer(),
+        Need::Anonymous | Need::Person | Need::Database(_) => true,
+    };
+    if !is_let_in {
         return Err(HttpError::unauthorized("You are not a server admin."));
     }
     Ok(entry)

@@ -234,6 +234,7 @@ const fn word_of_oversized(what: Oversized) -> &'static str {
         Oversized::Readers => "too_many_readers",
         Oversized::LocalDocuments => "too_many_local_documents",
         Oversized::Folder => "folder_used_up",
+        Oversized::Database => "quota_exceeded",
     }
 }
 
@@ -446,6 +447,7 @@ mod tests {
             (Oversized::Readers, "too_many_readers"),
             (Oversized::LocalDocuments, "too_many_local_documents"),
             (Oversized::Folder, "folder_used_up"),
+            (Oversized::Database, "quota_exceeded"),
         ];
         for (what, word) in oversized {
             assert_eq!(

@@ -117,6 +117,7 @@ fn needs(need: Need) -> String {
         Need::Person => "For people who have logged in.".to_owned(),
         Need::Database(level) => format!("Needs the level `{}` in the database.", level.text()),
         Need::Administrator => "For administrators of the server.".to_owned(),
+        Need::Viewer => "For administrators of the server, and those who may look on.".to_owned(),
     }
 }
 

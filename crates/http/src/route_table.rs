@@ -17,6 +17,7 @@ use crate::{
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
+const VIEWER: Need = Need::Viewer;
 const ANONYMOUS: Need = Need::Anonymous;
 const PERSON: Need = Need::Person;
 const DEPOSITOR: Need = Need::Database(Level::Depositor);
@@ -336,19 +337,19 @@ static ROUTES: &[Route] = &[
     },
     Route {
         path: "/_stats",
-        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(server_pages::statistics(c)))],
+        methods: &[get(Operation::Other, VIEWER, NONE, |c, _| Box::pin(server_pages::statistics(c)))],
     },
     Route {
         path: "/_node/{node}/_stats",
-        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(server_pages::statistics(c)))],
+        methods: &[get(Operation::Other, VIEWER, NONE, |c, _| Box::pin(server_pages::statistics(c)))],
     },
     Route {
         path: "/metrics",
-        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(server_pages::prometheus(c)))],
+        methods: &[get(Operation::Other, VIEWER, NONE, |c, _| Box::pin(server_pages::prometheus(c)))],
     },
     Route {
         path: "/_node/{node}/_prometheus",
-        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(server_pages::prometheus(c)))],
+        methods: &[get(Operation::Other, VIEWER, NONE, |c, _| Box::pin(server_pages::prometheus(c)))],
     },
     Route {
         path: "/_node/{node}/_config",
@@ -372,13 +373,11 @@ static ROUTES: &[Route] = &[
     },
     Route {
         path: "/_active_tasks",
-        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| {
-            Box::pin(server_pages::active_tasks(c))
-        })],
+        methods: &[get(Operation::Other, VIEWER, NONE, |c, _| Box::pin(server_pages::active_tasks(c)))],
     },
     Route {
         path: "/_membership",
-        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| {
+        methods: &[get(Operation::Other, VIEWER, NONE, |c, _| {
             Box::pin(ready(Ok(server_pages::membership(c))))
         })],
     },
@@ -392,7 +391,7 @@ static ROUTES: &[Route] = &[
     },
     Route {
         path: "/_console",
-        methods: &[act("POST", Operation::Other, ADMINISTRATOR, LINE, NONE, |c, b| {
+        methods: &[act("POST", Operation::Other, VIEWER, LINE, NONE, |c, b| {
             Box::pin(server_pages::console(c, b))
         })],
     },

@@ -56,6 +56,8 @@ pub enum Need {
     Database(Level),
     /// An administrator of the server.
     Administrator,
+    /// An administrator of the server, or somebody who may look on.
+    Viewer,
 }
 
 /// What a request's body may be. All of it holds before a byte is read.
@@ -125,7 +127,7 @@ impl Need {
     pub(crate) const fn level(self) -> Level {
         match self {
             Self::Database(level) => level,
-            Self::Anonymous | Self::Person | Self::Administrator => Level::Manager,
+            Self::Anonymous | Self::Person | Self::Administrator | Self::Viewer => Level::Manager,
         }
     }
 }

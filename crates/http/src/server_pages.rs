@@ -124,6 +124,11 @@ pub(crate) async fn console(context: &Context, body: &mut RequestBody) -> Result
     let Command { command } = body.json().await?;
     let administration = Arc::clone(&context.state.administration);
     let (by, from) = (context.identity.clone(), context.client.address);
+    if !by.is_administrator() && !administration.only_shows(&command) {
+        return Err(HttpError::forbidden(
+            "You may look on, and give commands that show something: show, help.",
+        ));
+    }
     let answer = context
         .state
         .run(move || administration.console(&command, &by, from).map_err(HttpError::bad_request))

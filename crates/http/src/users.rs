@@ -101,16 +101,21 @@ pub(crate) async fn auth(context: &Context) -> Result<Response<Body>> {
     Ok(response::json_value(StatusCode::OK, &design))
 }
 
-/// A person's document in CouchDB's form.
+/// A person's document in CouchDB's form, with what the person may say of themselves.
 pub(crate) async fn get(context: &Context, name: &str) -> Result<Response<Body>> {
     let person = person(context).await?;
     let (roles, revision) = (person.get("Roles"), person.get("_rev"));
     let roles = roles.cloned().unwrap_or_else(|| json!([]));
-    let text = json!({"_id": format!("{PREFIX}{name}"), "_rev": revision, "type": "user", "name": name, "roles": roles});
-    Ok(response::json_value(StatusCode::OK, &text))
+    let mut shown = json!({"_id": format!("{PREFIX}{name}"), "_rev": revision, "type": "user", "name": name, "roles": roles});
+    if let Some(members) = shown.as_object_mut() {
+        let own = context.state.authenticator.own_fields().iter();
+        members.extend(own.filter_map(|field| Some(((*field).to_owned(), person.get(*field)?.clone()))));
+    }
+    Ok(response::json_value(StatusCode::OK, &shown))
 }
 
-/// Changes a person's document by one in CouchDB's form: its roles, and the password if there is one.
+/// Changes a person's document by one in CouchDB's form: its roles, the password, and what the person may say of themselves, each if
+/// it is there.
 pub(crate) async fn put(context: &Context, name: &str, body: &mut RequestBody) -> Result<Response<Body>> {
     let mut given: Map<String, Value> = parse_json(&body.collect().await?)?;
     if given.get("name").is_some_and(|given| given.as_str() != Some(name)) {
@@ -128,6 +133,11 @@ pub(crate) async fn put(context: &Context, name: &str, body: &mut RequestBody) -
     }
     if let Some(password) = given.shift_remove("password") {
         person.insert("password".to_owned(), password);
+    }
+    for field in context.state.authenticator.own_fields() {
+        if let Some(value) = given.shift_remove(*field) {
+            person.insert((*field).to_owned(), value);
+        }
     }
     let id = context.address.document_id()?;
     let json = Value::Object(person).to_string();

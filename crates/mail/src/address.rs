@@ -41,6 +41,11 @@ impl WrittenAddress {
         }
         Self { name: unquote(text), address: String::new() }
     }
+
+    /// Who is meant. The name next to an address is only decoration: the address says it.
+    pub(crate) fn meant(&self) -> &str {
+        if self.address.is_empty() { &self.name } else { &self.address }
+    }
 }
 
 fn unquote(text: &str) -> String {

@@ -17,7 +17,7 @@ pub struct EnvelopeItems {
     /// The id that it has in mail files, where somebody who has it forwards it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered_id: Option<String>,
-    /// The person who submitted it, by short name.
+    /// The person who submitted it, by short name; empty where it was somebody who had not logged in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,
     /// ENVID (RFC 3461 §4.4).
@@ -65,6 +65,14 @@ pub fn keep_server_fields(memo: &mut Map<String, Value>, stored: Option<&Map<Str
             Some(value) => drop(memo.insert(name.to_owned(), value.clone())),
             None => drop(memo.shift_remove(name)),
         }
+    }
+}
+
+/// Writes into a memo who puts it into a mail.box: a short name, or nothing for somebody who has not logged in.
+pub fn note_submitter(memo: &mut Map<String, Value>, name: &str) {
+    let items = EnvelopeItems { submitter: Some(name.to_owned()), ..EnvelopeItems::default() };
+    if let Some(items) = items.to_value() {
+        memo.insert(field::ENVELOPE.to_owned(), items);
     }
 }
 

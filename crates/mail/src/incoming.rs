@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use crate::mail_file::open_mail_file;
 use crate::mailbox::{DepositError, Deposited, IncomingMessage, Mailboxes};
 use crate::memo::{check_mailable, field};
-use crate::recipients::Resolver;
+use crate::recipients::{Resolver, Writer};
 use crate::router::{OnRouted, Routed, RoutedState, delivered_json, repeated_id};
 use crate::rules::{RuleBook, RuleOwner, Verdict};
 use crate::source::attachment_of;
@@ -117,6 +117,12 @@ impl IncomingMail {
         Self { shared: Arc::new(shared) }
     }
 
+    /// As [`Mailboxes::has_room`]. Blocks.
+    #[must_use]
+    pub fn has_room(&self, person: &Person) -> bool {
+        self.shared.mailboxes.has_room(person)
+    }
+
     /// Takes a message for all its recipients, once for each `id`. When this returns, it is durable: it is in their mail files,
     /// or in a mail.box and will be delivered. Blocks.
     ///
@@ -166,13 +172,17 @@ impl IncomingMail {
 }
 
 impl SharedIncoming {
+    fn writer_of(&self, message: &IncomingMessage) -> Writer {
+        self.resolver.writer(message.envelope.submitter.as_deref(), Some(&message.return_path))
+    }
+
     fn deliver(&self, id: &str, message: &IncomingMessage) -> Result<Direct, DepositError> {
         let began = Instant::now();
         let now_ms = self.databases.clock().now_ms();
         if message.envelope.release_ms.is_some_and(|release| release > now_ms) {
             return Ok(Direct::NotAlone);
         }
-        let expansion = self.resolver.expand(&message.recipients);
+        let expansion = self.resolver.expand(&message.recipients, &self.writer_of(message));
         let are_here = expansion.outside.is_empty() && expansion.failures.is_empty();
         if !are_here || expansion.people.is_empty() || expansion.people.len() > TRANSACTION_DATABASES_MAX {
             return Ok(Direct::NotAlone);

@@ -25,15 +25,16 @@ mod recipients;
 mod reread;
 mod router;
 mod rules;
+mod send_rights;
 mod source;
 mod time;
 
 pub use address::{WrittenAddress, format_address};
 pub use authors::authors_of;
-pub use envelope::{EnvelopeItems, RecipientItems, SERVER_FIELDS, keep_server_fields};
+pub use envelope::{EnvelopeItems, RecipientItems, SERVER_FIELDS, keep_server_fields, note_submitter};
 pub use inbox::{INBOX, into_folder, mail_columns};
 pub use incoming::IncomingMail;
-pub use mail_file::{legal_holds_of, mail_file_access, open_mail_file};
+pub use mail_file::{legal_holds_of, let_delegates_in, mail_file_access, open_mail_file};
 pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,
@@ -46,9 +47,10 @@ pub use outgoing::{
     QueuedDocumentError,
 };
 pub use recipients::{
-    Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason,
+    Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason, Writer,
 };
 pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
 pub use rules::{RuleBook, RuleOwner, RuleSet, RuleSetError, RulesError, is_rules_document};
+pub use send_rights::SendRight;
 pub use source::{MessageSource, SourceWriter};

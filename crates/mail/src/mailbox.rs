@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
-use scrinium_database::{Access, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Updated};
+use scrinium_database::{
+    Access, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, QuotaState, Updated,
+};
+use scrinium_directory::Person;
 use scrinium_statistics::{Operation, Registry};
 use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
@@ -33,6 +36,7 @@ pub struct Mailboxes {
     /// These and any that a server with more of them has left.
     all: Arc<[OpenDatabase]>,
     next: Arc<AtomicUsize>,
+    databases: Databases,
     clock: Clock,
     deposits: Operation,
 }
@@ -114,6 +118,7 @@ impl Mailboxes {
             open: all.iter().take(count).cloned().collect(),
             all: all.into(),
             next: Arc::default(),
+            databases: databases.clone(),
             clock: databases.clock().clone(),
             deposits: statistics.operation("MAIL_DEPOSIT"),
         })
@@ -129,6 +134,15 @@ impl Mailboxes {
     #[must_use]
     pub fn all(&self) -> &[OpenDatabase] {
         &self.all
+    }
+
+    /// Whether the mail database of somebody takes more, by its quota. Where that cannot be known, it does: what becomes of a message
+    /// shows when it is delivered. Blocks.
+    #[must_use]
+    pub fn has_room(&self, person: &Person) -> bool {
+        let keeps_none = person.forwarding.keeps_none && !person.forwarding.to.is_empty();
+        let state = || self.databases.get(&person.mail_file)?.quota_state();
+        keeps_none || state().map_or(true, |state| state < QuotaState::Full)
     }
 
     /// Takes a memo for delivery. When this returns, it is durable and will be delivered.

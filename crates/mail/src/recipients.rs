@@ -1,19 +1,22 @@
 //! To whom a memo goes: names, addresses and groups become people.
 
-use std::collections::HashSet;
+mod walk;
+
 use std::sync::Arc;
 
-use scrinium_directory::{Found, Group, NameLookup, Person, fold_name};
-use scrinium_mail_queue::MESSAGE_RECIPIENTS_MAX;
+use scrinium_directory::{
+    ADMINISTRATOR_ROLE, Found, Group, GroupSenders, NameLookup, Person, fold_name, is_listed,
+};
 use scrinium_smtp_wire::{Domain, Mailbox};
+use serde_json::{Map, Value};
 
 use crate::address::WrittenAddress;
+use crate::envelope::EnvelopeItems;
+use crate::memo::field;
+use walk::Walk;
 
 /// Everybody whom one memo may reach; a list that reaches more is a mistake.
 pub const MOST_PEOPLE: usize = 200_000;
-
-/// Of more failures than these nobody reads.
-const MOST_FAILURES: usize = 1_000;
 
 /// Looks people up for the router.
 #[derive(Clone)]
@@ -63,8 +66,21 @@ pub enum UndeliverableReason {
     Unknown,
     /// Several in the directory have it.
     Ambiguous,
+    /// It is a group to which the writer may not send.
+    NotAllowed,
     /// The memo reaches more than [`MOST_PEOPLE`] people.
     TooMany,
+}
+
+/// Who has written a memo, as far as the server knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writer {
+    /// The server itself.
+    Server,
+    /// Somebody who has logged in.
+    Person(Arc<Person>),
+    /// Anybody else, with the address that they say is theirs.
+    Stranger(Option<String>),
 }
 
 impl std::fmt::Display for Undeliverable {
@@ -76,6 +92,7 @@ impl std::fmt::Display for Undeliverable {
         formatter.write_str(match self.reason {
             UndeliverableReason::Unknown => ": nobody in the directory has this name or address",
             UndeliverableReason::Ambiguous => ": several people or groups in the directory have this name",
+            UndeliverableReason::NotAllowed => ": you may not send to this group; ask one of its owners",
             UndeliverableReason::TooMany => ": the memo has too many recipients",
         })
     }
@@ -108,11 +125,81 @@ impl Resolver {
     #[must_use]
     pub fn find(&self, written: &str) -> Found {
         let written = WrittenAddress::read(written);
-        // The name next to an address is only decoration: the address says who is meant.
-        let name = if written.address.is_empty() { &written.name } else { &written.address };
-        match self.lookup.find(name) {
-            Found::Nobody => self.local_part(name).map_or(Found::Nobody, |local| self.find_local(local)),
+        match self.lookup.find(written.meant()) {
+            Found::Nobody => self.find_address(written.meant()),
             found => found,
+        }
+    }
+
+    /// As [`Self::find`], for mail that is to be delivered: what is for an address that nobody has goes to whom its domain names for
+    /// such mail.
+    #[must_use]
+    pub fn recipient(&self, written: &str) -> Found {
+        let found = self.find(written);
+        if found != Found::Nobody {
+            return found;
+        }
+        let written = WrittenAddress::read(written);
+        let domain = written.meant().rsplit_once('@').and_then(|(_, domain)| self.lookup.domain(domain));
+        let catch_all = domain.as_ref().and_then(|domain| domain.catch_all.as_deref());
+        catch_all.map_or(Found::Nobody, |catch_all| self.find(catch_all))
+    }
+
+    /// Whether somebody may send to a group. What the memo names is asked; groups within it are its owners' matter.
+    #[must_use]
+    pub fn may_write(&self, writer: &Writer, group: &Group) -> bool {
+        let lookup = self.lookup.as_ref();
+        match writer {
+            Writer::Server => true,
+            Writer::Stranger(address) => {
+                let is_named = |address: &String| {
+                    // The address of somebody here is no stranger's.
+                    let folded = fold_name(address);
+                    group.writers.iter().any(|writer| fold_name(writer) == folded)
+                        && self.recipient(address) == Found::Nobody
+                };
+                group.senders == GroupSenders::Everybody || address.as_ref().is_some_and(is_named)
+            }
+            Writer::Person(person) => {
+                let by_kind = match group.senders {
+                    GroupSenders::People | GroupSenders::Everybody => true,
+                    GroupSenders::Members => self.is_member(person, group),
+                    GroupSenders::Listed => false,
+                };
+                by_kind
+                    || person.has_role(ADMINISTRATOR_ROLE)
+                    || is_listed(lookup, person, &group.owners)
+                    || is_listed(lookup, person, &group.writers)
+            }
+        }
+    }
+
+    /// Whether a person is in a group, directly or through groups.
+    pub(crate) fn is_member(&self, person: &Person, group: &Group) -> bool {
+        self.lookup.groups_of(person).contains(&group.list_name)
+    }
+
+    pub(crate) fn lookup(&self) -> &dyn NameLookup {
+        self.lookup.as_ref()
+    }
+
+    /// Who has written a memo of a mail.box.
+    pub(crate) fn writer_of(&self, memo: &Map<String, Value>) -> Writer {
+        let submitter = EnvelopeItems::of_memo(memo).submitter;
+        let return_path = memo.get(field::RETURN_PATH).and_then(Value::as_str);
+        self.writer(submitter.as_deref(), return_path)
+    }
+
+    /// Who has written what `submitter` has handed in, or what came by SMTP with this return path; what has neither is the server's.
+    pub(crate) fn writer(&self, submitter: Option<&str>, return_path: Option<&str>) -> Writer {
+        match (submitter, return_path.map(str::trim)) {
+            (Some(submitter), _) => match self.lookup.find(submitter) {
+                Found::Person(person) if person.short_name == submitter => Writer::Person(person),
+                // Somebody who has left meanwhile.
+                _ => Writer::Stranger(None),
+            },
+            (None, Some(path)) => Writer::Stranger(Some(path.to_owned()).filter(|path| !path.is_empty())),
+            (None, None) => Writer::Server,
         }
     }
 
@@ -136,98 +223,43 @@ impl Resolver {
         }
     }
 
-    /// Whether addresses of this domain are people's short names here.
+    /// Whether mail for this domain is for this server.
     #[must_use]
     pub fn is_local(&self, domain: &str) -> bool {
+        self.has_short_names(domain) || self.lookup.domain(domain).is_some()
+    }
+
+    /// Whether addresses of this domain are people's short names here.
+    fn has_short_names(&self, domain: &str) -> bool {
         self.local_domains.contains(&domain.to_lowercase())
     }
 
-    /// The person or group of a local part. What stands behind a `+` is theirs to sort mail by (RFC 5233).
-    fn find_local(&self, local: &str) -> Found {
-        match (self.lookup.find(local), local.split_once('+')) {
-            (Found::Nobody, Some((base, _))) if !base.is_empty() => self.lookup.find(base),
+    /// Whose an address is that the directory does not have as it stands: a short name before the `@`, or what is left of the address
+    /// without what stands behind a `+`, which is theirs to sort mail by (RFC 5233).
+    fn find_address(&self, address: &str) -> Found {
+        let Some((local, domain)) = address.rsplit_once('@') else { return Found::Nobody };
+        let by_short_name = |local: &str| {
+            if self.has_short_names(domain) { self.lookup.find(local) } else { Found::Nobody }
+        };
+        let base = local.split_once('+').map(|(base, _)| base).filter(|base| !base.is_empty());
+        match (by_short_name(local), base) {
+            (Found::Nobody, Some(base)) => match self.lookup.find(&format!("{base}@{domain}")) {
+                Found::Nobody => by_short_name(base),
+                found => found,
+            },
             (found, _) => found,
         }
     }
 
     fn local_part<'a>(&self, address: &'a str) -> Option<&'a str> {
         let (local, domain) = address.rsplit_once('@')?;
-        self.is_local(domain).then_some(local)
+        self.has_short_names(domain).then_some(local)
     }
 
-    /// Expands written recipients to people. Groups may hold groups, in circles too; everybody comes out once.
+    /// Expands what `writer` has written to people. Groups may hold groups, and people pass mail on, in circles too; everybody comes
+    /// out once.
     #[must_use]
-    pub fn expand(&self, written: &[String]) -> Expansion {
-        let mut walk = Walk { resolver: self, expansion: Expansion::default(), seen: HashSet::new() };
-        // Groups wait on a list of our own, so that no nesting is too deep.
-        let mut waiting: Vec<(String, Option<Arc<Group>>)> =
-            written.iter().rev().map(|name| (name.clone(), None)).collect();
-        while let Some((name, group)) = waiting.pop() {
-            // A person, a name that nobody has, or a group that was visited already: nothing stands within.
-            let Some(inner) = walk.visit(&name, group.as_deref()) else { continue };
-            waiting.extend(inner.members.iter().rev().map(|name| (name.clone(), Some(Arc::clone(&inner)))));
-        }
-        walk.expansion
-    }
-}
-
-struct Walk<'r> {
-    resolver: &'r Resolver,
-    expansion: Expansion,
-    /// Ids of people and groups that were met, and folded names of those who were not found.
-    seen: HashSet<String>,
-}
-
-impl Walk<'_> {
-    /// Takes up one recipient; gives the group whose members are to be visited, if it is one.
-    fn visit(&mut self, written: &str, group: Option<&Group>) -> Option<Arc<Group>> {
-        match self.resolver.find(written) {
-            Found::Person(person) => {
-                if !self.seen.insert(person.id.clone()) {
-                    return None;
-                }
-                if self.expansion.people.len() >= MOST_PEOPLE {
-                    self.fail(written, group, UndeliverableReason::TooMany);
-                } else {
-                    self.expansion.people.push(person);
-                }
-                None
-            }
-            Found::Group(found) => self.seen.insert(found.id.clone()).then_some(found),
-            Found::Nobody => {
-                match self.resolver.outside(written) {
-                    Some(address) => self.leave(written, group, address),
-                    None => self.fail(written, group, UndeliverableReason::Unknown),
-                }
-                None
-            }
-            Found::Several => {
-                self.fail(written, group, UndeliverableReason::Ambiguous);
-                None
-            }
-        }
-    }
-
-    /// Adds a recipient of another server.
-    fn leave(&mut self, written: &str, group: Option<&Group>, address: Mailbox) {
-        if self.expansion.outside.len() >= MESSAGE_RECIPIENTS_MAX {
-            return self.fail(written, group, UndeliverableReason::TooMany);
-        }
-        if self.seen.insert(format!("\r{address}")) {
-            self.expansion.outside.push(OutsideRecipient { address, written: written.to_owned() });
-        }
-    }
-
-    fn fail(&mut self, written: &str, group: Option<&Group>, reason: UndeliverableReason) {
-        // Told apart from ids, which never begin with a line end.
-        if self.expansion.failures.len() < MOST_FAILURES
-            && self.seen.insert(format!("\n{}", fold_name(written)))
-        {
-            self.expansion.failures.push(Undeliverable {
-                written: written.to_owned(),
-                group: group.map(|group| group.list_name.clone()),
-                reason,
-            });
-        }
+    pub fn expand(&self, written: &[String], writer: &Writer) -> Expansion {
+        Walk::new(self, writer).run(written)
     }
 }

@@ -116,6 +116,10 @@ impl Administration for Administrated {
         Ok(ConsoleAnswer { text: reply.text, data: Some(reply.data) })
     }
 
+    fn only_shows(&self, command: &str) -> bool {
+        Command::parse(command).is_ok_and(|command| command.only_shows())
+    }
+
     fn statistics(&self) -> Value {
         couchdb_stats(&ServerParts::statistics(self.ground.as_ref()))
     }

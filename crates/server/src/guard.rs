@@ -5,13 +5,18 @@ use std::sync::{Arc, Weak};
 
 use scrinium_administration::{ADMINISTRATION_DATABASE, is_request};
 use scrinium_catalog::is_mailbox;
-use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Level, Secret, Submission};
-use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person, check_password};
-use scrinium_mail::{Resolver, check_mailable, field, format_address, is_rules_document, keep_server_fields};
+use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Secret, Submission};
+use scrinium_directory::{
+    DIRECTORY_DATABASE, Directory, Found, NameLookup, OPENING_FIELDS, PERSON_FORM, Person, check_password,
+};
+use scrinium_mail::{
+    Resolver, SendRight, check_mailable, field, format_address, is_rules_document, keep_server_fields,
+    let_delegates_in, note_submitter,
+};
 use serde_json::{Map, Value};
 
 use crate::config::{RunningConfiguration, Settings};
-use crate::people::may_set_password;
+use crate::people::{may_open_mail, may_set_password};
 use crate::replication::{check_order, orders_replications};
 
 /// Keeps passwords and names of the directory, and out of a mail.box what cannot be delivered or is not its sender's.
@@ -53,7 +58,9 @@ impl Guard for OwnDatabases {
                 self.check_length(password)?;
             }
             check_proof(&submission, &directory)?;
-            return directory.check(&submission);
+            let guarded = directory.check(&submission)?;
+            open_to_delegates(&directory, &guarded.document)?;
+            return Ok(guarded);
         }
         let stored = if submission.access.identity().is_some() { submission.present()? } else { None };
         let mut document = submission.document;
@@ -66,7 +73,12 @@ impl Guard for OwnDatabases {
                 keep_server_fields(&mut document, stored.as_ref());
                 let lookup: Arc<dyn NameLookup> = directory.clone();
                 let resolver = Resolver::new(lookup, &self.domains);
-                Post { directory, resolver }.sign(&mut document, identity)?;
+                let post = Post { directory, resolver };
+                post.sign(&mut document, identity)?;
+                // An administrator who changes a memo that waits there does not become its sender.
+                if stored.is_none() {
+                    post.note(&mut document, identity);
+                }
             }
         }
         Ok(Guarded { document, secret: Secret::Keep })
@@ -105,15 +117,50 @@ fn check_request(submission: Submission<'_>) -> Result<Guarded, DatabaseError> {
     Ok(Guarded { document, secret: Secret::Keep })
 }
 
-/// Refuses to set a password for who has not shown just now that it is them: a cookie that was taken, or a program's app
-/// password, is not to become the whole account.
+/// Refuses to set a password, and to say where mail goes and who acts for somebody, for who has not shown just now that it is them: a
+/// cookie that was taken, or a program's app password, is not to become the whole account, or to get a copy of its mail for ever.
 fn check_proof(submission: &Submission<'_>, directory: &Directory) -> Result<(), DatabaseError> {
     let document = &submission.document;
-    let sets_one = ["password", "PasswordHash"].iter().any(|field| document.contains_key(*field));
-    let Some(identity) = submission.access.identity().filter(|_| sets_one) else { return Ok(()) };
+    let Some(identity) = submission.access.identity() else { return Ok(()) };
+    let sets_password = ["password", "PasswordHash"].iter().any(|field| document.contains_key(*field));
+    let may_open = OPENING_FIELDS.iter().any(|field| document.contains_key(*field));
+    if !sets_password && !may_open {
+        return Ok(());
+    }
     let id = document.get("_id").and_then(Value::as_str).unwrap_or_default();
     let now_s = directory.databases().clock().now_s();
-    may_set_password(identity, id, now_s).map_err(|reason| forbidden(reason.to_owned()))
+    if sets_password {
+        may_set_password(identity, id, now_s).map_err(|reason| forbidden(reason.to_owned()))?;
+    }
+    let present = submission.present()?.unwrap_or_default();
+    let opens = OPENING_FIELDS.iter().any(|field| {
+        let says_something = |value: &&Value| !matches!(value, Value::Null | Value::Bool(false));
+        let value = document.get(*field).filter(says_something);
+        value.is_some() && value != present.get(*field)
+    });
+    if opens {
+        may_open_mail(identity, id, now_s).map_err(|reason| forbidden(reason.to_owned()))?;
+    }
+    Ok(())
+}
+
+/// Lets those into a person's mail file whom the document names. Nobody comes in before the document is stored.
+fn open_to_delegates(directory: &Directory, document: &Map<String, Value>) -> Result<(), DatabaseError> {
+    if document.get("Form").and_then(Value::as_str) != Some(PERSON_FORM) {
+        return Ok(());
+    }
+    let Ok(person) = Person::read(document) else { return Ok(()) };
+    let is_known = || directory.person(&person.id).is_some_and(|known| known.delegates.open_mail());
+    if !person.delegates.open_mail() || is_known() {
+        return Ok(());
+    }
+    if let_delegates_in(directory.databases(), &person)? {
+        return Ok(());
+    }
+    Err(forbidden(format!(
+        "the mail database {} has no access control list, so that nobody can be let in by one; give it one: PUT /{{db}}/_acl",
+        person.mail_file
+    )))
 }
 
 impl OwnDatabases {
@@ -169,36 +216,30 @@ impl Post {
             memo.shift_remove(field::SENDER);
             return Ok(());
         }
-        match self.resolver.find(&from) {
-            Found::Person(person) if person.id == sender.id => drop(memo.shift_remove(field::SENDER)),
+        match self.resolver.send_right(&sender, &from) {
+            SendRight::Own => drop(memo.shift_remove(field::SENDER)),
             _ if identity.is_administrator() => {
                 // What comes in by a gateway says who has sent it there.
                 memo.entry(field::SENDER).or_insert_with(|| Value::from(own));
             }
-            found if self.may_write_for(&found, identity) => {
-                memo.insert(field::SENDER.to_owned(), Value::from(own));
-            }
-            _ => {
+            SendRight::As => drop(memo.shift_remove(field::SENDER)),
+            SendRight::OnBehalf => drop(memo.insert(field::SENDER.to_owned(), Value::from(own))),
+            SendRight::None => {
                 return Err(forbidden(format!(
                     "a memo from {from:?} is not yours to send: leave From out or name yourself, {own}; for somebody \
-                     else you can write when their mail database's access list makes you an author"
+                     else you can write when they name you in SendAs or SendOnBehalf of their document in the directory"
                 )));
             }
         }
         Ok(())
     }
 
-    /// Whether somebody may write memos in the name of what `From` names: people whose mail database they may write
-    /// into, and groups that they are in.
-    fn may_write_for(&self, found: &Found, identity: &Identity) -> bool {
-        match found {
-            Found::Person(person) => {
-                let database = self.directory.databases().get(&person.mail_file);
-                let access = database.and_then(|database| database.access(identity));
-                access.is_ok_and(|access| access.level() >= Level::Author)
-            }
-            Found::Group(group) => identity.roles().contains(&group.list_name),
-            Found::Nobody | Found::Several => false,
+    /// Notes who has put a memo there, for those who ask to whom they may send. What an administrator puts there whom the directory
+    /// does not have is the server's own.
+    fn note(&self, memo: &mut Map<String, Value>, identity: &Identity) {
+        let name = identity.name().unwrap_or_default();
+        if !identity.is_administrator() || matches!(self.directory.find(name), Found::Person(_)) {
+            note_submitter(memo, name);
         }
     }
 }

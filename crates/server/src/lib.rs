@@ -17,6 +17,7 @@ pub mod console;
 pub mod credentials;
 #[cfg(feature = "lab")]
 mod demo;
+mod directory_command;
 mod file_limits;
 mod files;
 mod fixup;

@@ -7,15 +7,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_accounting::Accounts;
 use scrinium_clock::milliseconds;
-use scrinium_directory::Logins;
+use scrinium_directory::{Logins, TokenVerifier};
 use scrinium_mail::{IncomingMail, Resolver};
 use scrinium_outbound::Dns;
 use scrinium_port::{Port, PortCounters, PortSettings, SocketPort};
 use scrinium_sender_authentication::{Answer, Question};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
-    AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SenderCheckOptions,
-    SenderDns, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    AllowanceLimits, Allowances, PortSecurity, Reception, ReceptionOptions, SenderCheckOptions, SenderDns,
+    SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
 
 use crate::cli::Failure;
@@ -35,6 +35,8 @@ pub(crate) struct MailParts {
     pub(crate) accounts: Accounts,
     /// Lets people in who hand messages in.
     pub(crate) logins: Arc<Logins>,
+    /// Verifies tokens of the provider, if they let people in.
+    pub(crate) tokens: Option<Arc<dyn TokenVerifier>>,
     /// Counts the connections of all protocols.
     pub(crate) open: Arc<AtomicU64>,
 }
@@ -168,8 +170,8 @@ impl Maker<'_> {
                 budget: budget.clone(),
                 accounts: parts.accounts.clone(),
                 logins: Arc::clone(&parts.logins),
-                tokens: None,
-                rights: Arc::new(OwnAddresses(parts.resolver.clone())),
+                tokens: parts.tokens.clone(),
+                rights: Arc::new(parts.resolver.clone()),
                 allowances: Allowances::new(limits, ground.clock().clone()),
                 reaches_others: settings.outbound.route != "off",
             },

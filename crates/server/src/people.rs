@@ -21,8 +21,9 @@ use scrinium_credentials::{
 };
 use scrinium_directory::{
     Approach, CredentialOptions, CredentialRecords, Credentials, DIRECTORY_DATABASE, Directory,
-    DirectoryChange, Found, Group, HashError, HashingOptions, Login, LoginError, Logins, NameLookup, Person,
-    Revocations, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse, WrittenChange,
+    DirectoryChange, Found, Group, HashError, HashingOptions, Login, LoginError, Logins, NameLookup,
+    OWN_FIELDS, Person, Revocations, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse,
+    TokenVerifier, WrittenChange,
 };
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, CredentialRequest, CredentialWork, CredentialsOf, Hashing,
@@ -70,7 +71,7 @@ pub(crate) struct People {
     /// By what tokens of services are verified.
     services: ServiceTokens,
     /// Whose access tokens let people in.
-    provider: Option<OidcProvider>,
+    provider: Option<Arc<OidcProvider>>,
 }
 
 /// Why somebody is believed to be who they are, for as long as it holds.
@@ -152,7 +153,7 @@ impl People {
             process: rand::random(),
             answered: Mutex::default(),
             services: ServiceTokens::read(settings)?,
-            provider: OidcProvider::configured(settings, &clock)?,
+            provider: OidcProvider::configured(settings, &clock)?.map(Arc::new),
             clock,
         })
     }
@@ -160,6 +161,12 @@ impl People {
     /// What lets people in, for other protocols.
     pub(crate) fn logins(&self) -> Arc<Logins> {
         Arc::clone(&self.logins)
+    }
+
+    /// Verifies tokens of the provider for other protocols, if its tokens let people in.
+    pub(crate) fn tokens(&self) -> Option<Arc<dyn TokenVerifier>> {
+        let provider = self.provider.as_ref().filter(|provider| provider.takes_tokens());
+        provider.map(|provider| Arc::clone(provider) as _)
     }
 
     /// The person's identity, with the groups of the directory that they are in at the moment; `session` is what it rests
@@ -317,7 +324,7 @@ impl Authenticator for People {
     }
 
     fn takes_tokens(&self) -> bool {
-        self.services.are_known() || self.provider.as_ref().is_some_and(OidcProvider::takes_tokens)
+        self.services.are_known() || self.provider.as_ref().is_some_and(|provider| provider.takes_tokens())
     }
 
     fn bearer<'a>(&'a self, token: &'a str, from: IpAddr) -> Verification<'a> {
@@ -436,6 +443,10 @@ impl Authenticator for People {
         Some(DIRECTORY_DATABASE)
     }
 
+    fn own_fields(&self) -> &'static [&'static str] {
+        &OWN_FIELDS
+    }
+
     fn person_document(&self, name: &str) -> Option<String> {
         match self.directory.find(name) {
             Found::Person(person) if person.short_name == name => Some(person.id.clone()),
@@ -465,18 +476,43 @@ impl Grant {
 
 /// Whether somebody may set the password of the person with this id, as far as it depends on what they have shown.
 pub(crate) fn may_set_password(identity: &Identity, id: &str, now_s: u64) -> Result<(), &'static str> {
-    const OF_PROGRAM: &str = "An app password or a token does not set its person's password: sign in.";
+    match shown(identity, id, now_s) {
+        Shown::Enough => Ok(()),
+        Shown::Program => Err("An app password or a token does not set its person's password: sign in."),
+        Shown::Stale => Err("For another password, sign in again: your session began too long ago."),
+    }
+}
+
+/// The same for where mail of the person goes, and who acts for them.
+pub(crate) fn may_open_mail(identity: &Identity, id: &str, now_s: u64) -> Result<(), &'static str> {
+    match shown(identity, id, now_s) {
+        Shown::Enough => Ok(()),
+        Shown::Program => Err(
+            "An app password or a token does not say where its person's mail goes, or who acts for them: sign in.",
+        ),
+        Shown::Stale => Err(
+            "To forward mail, or to let somebody act for you, sign in again: your session began too long ago.",
+        ),
+    }
+}
+
+/// What somebody has shown of being who they are.
+enum Shown {
+    Enough,
+    /// They came by an app password or a token, and it is about its own person.
+    Program,
+    /// Their session began too long ago.
+    Stale,
+}
+
+fn shown(identity: &Identity, id: &str, now_s: u64) -> Shown {
     if identity.grant::<TokenGrant>().is_some_and(|grant| grant.is_of(id)) {
-        return Err(OF_PROGRAM);
+        return Shown::Program;
     }
-    let Some(grant) = identity.grant::<Grant>() else { return Ok(()) };
-    if grant.is_of_program() && grant.person_id == id {
-        return Err(OF_PROGRAM);
-    }
-    if grant.is_fresh(now_s) {
-        Ok(())
-    } else {
-        Err("For another password, sign in again: your session began too long ago.")
+    match identity.grant::<Grant>() {
+        Some(grant) if grant.is_of_program() && grant.person_id == id => Shown::Program,
+        Some(grant) if !grant.is_fresh(now_s) => Shown::Stale,
+        _ => Shown::Enough,
     }
 }
 
@@ -528,10 +564,29 @@ fn changes_of(change: &DirectoryChange) -> Vec<PersonChange> {
             if mark(before) != mark(after) {
                 changes.push(told(AuditAction::PasswordChanged, None));
             }
+            let parts = changed_parts(before, after);
+            if !parts.is_empty() {
+                changes.push(told(AuditAction::PersonChanged, Some(json!({"changed": parts}))));
+            }
         }
         Some((None, None)) | None => {}
     }
     changes
+}
+
+/// What is on record of a person's other fields: by which names mail reaches them, where it goes, and who acts for them.
+fn changed_parts(before: &Person, after: &Person) -> Vec<&'static str> {
+    let names = |person: &Person| (person.short_name.clone(), person.full_names.clone());
+    let addresses = |person: &Person| (person.internet_address.clone(), person.addresses.clone());
+    let parts = [
+        ("names", names(before) != names(after)),
+        ("addresses", addresses(before) != addresses(after)),
+        ("mail file", before.mail_file != after.mail_file),
+        ("forwarding", before.forwarding != after.forwarding),
+        ("delegates", before.delegates != after.delegates),
+        ("account", before.account != after.account),
+    ];
+    parts.into_iter().filter(|(_, is_changed)| *is_changed).map(|(part, _)| part).collect()
 }
 
 fn hashing(settings: &Settings) -> HashingOptions {

@@ -16,8 +16,8 @@ use crate::cli::{
 };
 use crate::config::Settings;
 use crate::credentials::ask_password;
-use crate::registry::{self, Entry, Registry};
-use crate::{people_source, person_export};
+use crate::registry::{self, Entry, Registry, entry_of};
+use crate::{directory_command, people_source, person_export};
 
 /// No password has this many bytes; what is longer is another file.
 const LONGEST_LINE_BYTES: u64 = 4_096;
@@ -30,6 +30,7 @@ pub(crate) fn person(
 ) -> Result<(), Failure> {
     match command {
         PersonCommand::Add(asked) => add_person(settings, asked, terminal),
+        PersonCommand::Set(asked) => directory_command::set_person(settings, asked, terminal),
         PersonCommand::Password(asked) => set_password(settings, asked, terminal),
         PersonCommand::AppPassword { command } => app_password(settings, command, terminal),
         PersonCommand::Totp { command } => totp(settings, command, terminal),
@@ -71,6 +72,7 @@ pub(crate) fn person(
 pub(crate) fn group(settings: &Settings, command: &GroupCommand, terminal: &Terminal) -> Result<(), Failure> {
     match command {
         GroupCommand::Add(asked) => add_group(settings, asked, terminal),
+        GroupCommand::Set(asked) => directory_command::set_group(settings, asked, terminal),
         GroupCommand::Rename(asked) => {
             let mut new = NewRequest::new(RequestKind::RenameGroup, &asked.name, "");
             new.new_name = Some(asked.new_name.clone());
@@ -281,13 +283,6 @@ fn link(
     let done = if is_link { "signs in with" } else { "does not sign in any more with" };
     let text = format!("{name} {done} the provider's account {subject}\n");
     terminal.data(&text, &json!({"person": name, "subject": subject, "linked": is_link}))
-}
-
-/// The document of this id.
-fn entry_of(registry: &dyn Registry, id: &str) -> Result<Entry, Failure> {
-    let is_it = |entry: &Entry| entry.get("_id").and_then(Value::as_str) == Some(id);
-    let found = registry.entries(id)?.into_iter().find(is_it);
-    found.ok_or_else(|| Failure::Work(format!("{id} is not in the directory any more")))
 }
 
 /// A password from where it was to be taken from: twice from a terminal, else the first line. `None` where that is empty.

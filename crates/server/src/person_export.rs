@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use scrinium_catalog::{NameRange, is_mailbox};
 use scrinium_database::{Access, Database, DatabaseError, NamedSearch, ReadOptions, RowQuery};
-use scrinium_directory::{DIRECTORY_DATABASE, Directory, Person, fold_name, hide_secrets};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, Person, fold_name, hide_secrets};
 use scrinium_statistics::{Task, Tasks};
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use crate::backup::command;
 use crate::cli::{
-    BackupArguments, DemoArguments, Failure, FixupArguments, GroupCommand, HealthcheckArguments,
-    ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailRereadArguments, PersonCommand,
-    PlanArguments, Program, RestoreArguments, Terminal, UpgradeArguments,
+    BackupArguments, DemoArguments, DomainCommand, Failure, FixupArguments, GroupCommand,
+    HealthcheckArguments, ImportMailArguments, InspectArguments, LabArguments, LogCommand,
+    MailRereadArguments, PersonCommand, PlanArguments, Program, RestoreArguments, Terminal, UpgradeArguments,
 };
 use crate::config::Configuration;
 use crate::console::ServerParts;
@@ -12,8 +12,8 @@ use crate::ground::Ground;
 use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
-    allocators, fixup_command, healthcheck, inspect_command, laboratory, log_command, mail_import,
-    people_command, reread, upgrade,
+    allocators, directory_command, fixup_command, healthcheck, inspect_command, laboratory, log_command,
+    mail_import, people_command, reread, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -81,6 +81,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         people_command::group(&configuration.settings(), command, terminal)
+    }
+
+    fn domain(
+        &self,
+        configuration: Configuration,
+        command: &DomainCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        directory_command::domain(&configuration.settings(), command, terminal)
     }
 
     fn fixup(

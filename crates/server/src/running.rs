@@ -97,7 +97,7 @@ impl Running {
             server_name: ground.name(),
         };
         let people = People::new(parts, &settings)?;
-        let logins = people.logins();
+        let (logins, tokens) = (people.logins(), people.tokens());
         let state = HttpState::new(Parts {
             databases: storage.databases.clone(),
             authenticator: Arc::new(people),
@@ -115,8 +115,14 @@ impl Running {
         let recorded = log.clone();
         let mail = IncomingMail::new(&storage.databases, mailboxes, resolver.clone(), statistics)
             .on_routed(move |routed| recorded.routed(routed));
-        let parts =
-            MailParts { resolver, mail, accounts: accounts.clone(), logins, open: state.open_connections() };
+        let parts = MailParts {
+            resolver,
+            mail,
+            accounts: accounts.clone(),
+            logins,
+            tokens,
+            open: state.open_connections(),
+        };
         let ports = bind(ground, &settings, (&state, &parts), accounts)?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));

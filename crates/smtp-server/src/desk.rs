@@ -1,7 +1,9 @@
 //! Whom addresses stand for.
 
-use scrinium_directory::Found;
-use scrinium_mail::Resolver;
+use std::sync::Arc;
+
+use scrinium_directory::{Found, Person};
+use scrinium_mail::{Resolver, Writer};
 use scrinium_smtp::{Envelope, EnvelopeRecipient, RecipientVerdict, Refusal};
 use scrinium_smtp_wire::{Domain, ForwardPath};
 
@@ -16,10 +18,28 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Whether a recipient is taken; one who is not of this server gets the verdict `elsewhere`.
-    pub(crate) fn verdict(&self, path: &ForwardPath, elsewhere: RecipientVerdict) -> RecipientVerdict {
-        match self.resolver.find(&address_of(path)) {
-            Found::Person(_) | Found::Group(_) => RecipientVerdict::Accepted,
+    /// Whether a recipient is taken of this writer; one who is not of this server gets the verdict `elsewhere`.
+    pub(crate) fn verdict(
+        &self,
+        path: &ForwardPath,
+        writer: &Writer,
+        elsewhere: RecipientVerdict,
+    ) -> RecipientVerdict {
+        let address = address_of(path);
+        let found = match self.resolver.find(&address) {
+            Found::Nobody if !self.is_postmaster(path) => self.resolver.recipient(&address),
+            found => found,
+        };
+        match found {
+            Found::Person(_) => RecipientVerdict::Accepted,
+            Found::Group(group) if self.resolver.may_write(writer, &group) => RecipientVerdict::Accepted,
+            // RFC 3463 §3.8: the sender may not send to this list.
+            Found::Group(_) => RecipientVerdict::Refused(Refusal::new(
+                550,
+                7,
+                2,
+                "This address is a group to which you may not send; ask one of its owners",
+            )),
             Found::Several => RecipientVerdict::Refused(Refusal::new(
                 550,
                 1,
@@ -29,6 +49,14 @@ impl Desk {
             Found::Nobody if self.is_postmaster(path) => RecipientVerdict::Accepted,
             Found::Nobody if self.is_here(path) => RecipientVerdict::Unknown,
             Found::Nobody => elsewhere,
+        }
+    }
+
+    /// The person who gets what is for this address, if it is one's own.
+    pub(crate) fn owner(&self, path: &ForwardPath) -> Option<Arc<Person>> {
+        match self.resolver.recipient(&address_of(path)) {
+            Found::Person(person) => Some(person),
+            Found::Group(_) | Found::Several | Found::Nobody => None,
         }
     }
 

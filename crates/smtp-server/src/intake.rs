@@ -9,8 +9,8 @@ use scrinium_mail::{
     DepositError, Deposited, EnvelopeItems, IncomingMail, IncomingMessage, MessageSource, RecipientItems,
 };
 use scrinium_sender_authentication::MessageReader;
-use scrinium_smtp::{Answer, Envelope, Refusal, RepeatId, TextSummary};
-use scrinium_smtp_wire::Return;
+use scrinium_smtp::{Answer, Envelope, RecipientVerdict, Refusal, RepeatId, TextSummary};
+use scrinium_smtp_wire::{ForwardPath, Return};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
@@ -60,6 +60,20 @@ impl Intake {
             accepted: counter("Messages"),
             repeated: counter("Messages.Repeated"),
         }
+    }
+
+    /// The verdict of a recipient, or that their mail database takes no more. Where nobody can look at the moment, it does.
+    pub(crate) async fn with_room(
+        &self,
+        desk: &Desk,
+        path: &ForwardPath,
+        verdict: RecipientVerdict,
+    ) -> RecipientVerdict {
+        let owner = desk.owner(path).filter(|_| verdict == RecipientVerdict::Accepted);
+        let Some(owner) = owner else { return verdict };
+        let mail = self.mail.clone();
+        let has_room = self.workers.run(move || mail.has_room(&owner)).await.unwrap_or(true);
+        if has_room { verdict } else { RecipientVerdict::Full }
     }
 
     /// A message begins, whose text counts for `account`, if there is one. The answer is the session's.

@@ -26,7 +26,7 @@ pub use allowance::{AllowanceLimits, Allowances};
 pub use guest::{Guest, Surroundings};
 pub use protocol::{PortSecurity, SmtpProtocol};
 pub use reception::{Reception, ReceptionOptions};
-pub use send_rights::{OwnAddresses, SendRight, SendRights};
+pub use send_rights::SendRights;
 pub use sender_check::{SenderCheckOptions, SenderDns};
 pub use spool::SpoolBudget;
 pub use submission::{Submission, SubmissionOptions};

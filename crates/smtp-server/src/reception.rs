@@ -6,10 +6,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_accounting::{Account, Accounts, Holder};
 use scrinium_credentials::Protection;
-use scrinium_mail::{Deposited, IncomingMail, Resolver};
+use scrinium_mail::{Deposited, IncomingMail, Resolver, Writer};
 use scrinium_port::Link;
-use scrinium_smtp::{Answer, Delivery, RecipientVerdict, Refusal, Request, Service, TextSummary};
-use scrinium_smtp_wire::ForwardPath;
+use scrinium_smtp::{
+    Answer, Delivery, RecipientQuestion, RecipientVerdict, Refusal, Request, Service, TextSummary,
+};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
@@ -93,9 +94,7 @@ impl Guest for Sender {
         async move {
             match request {
                 Request::Greet(_) | Request::Sender(_) => Answer::Accepted,
-                Request::Recipient(question) => {
-                    Answer::Recipient(self.shared.verdict(&question.recipient.path))
-                }
+                Request::Recipient(question) => Answer::Recipient(self.shared.verdict(&question).await),
                 Request::Begin(envelope) => {
                     self.shared.intake.begin(*envelope, self.account.as_ref(), &mut self.incoming).await
                 }
@@ -140,8 +139,12 @@ fn delivery(stored: Result<Deposited, Refusal>) -> Delivery {
 }
 
 impl Shared {
-    fn verdict(&self, path: &ForwardPath) -> RecipientVerdict {
-        let verdict = self.desk.verdict(path, RecipientVerdict::NeedsLogIn);
+    async fn verdict(&self, question: &RecipientQuestion) -> RecipientVerdict {
+        // Nobody logs in here: the sender is whom they say.
+        let writer = Writer::Stranger(question.sender.mailbox().map(ToString::to_string));
+        let path = &question.recipient.path;
+        let verdict = self.desk.verdict(path, &writer, RecipientVerdict::NeedsLogIn);
+        let verdict = self.intake.with_room(&self.desk, path, verdict).await;
         if !matches!(verdict, RecipientVerdict::Accepted) {
             self.refused.add(1);
         }

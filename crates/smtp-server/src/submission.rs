@@ -8,7 +8,7 @@ use scrinium_accounting::{Account, Accounts, Holder};
 use scrinium_credentials::sasl::Claim;
 use scrinium_credentials::{Answer as Denial, Protection, Protocol};
 use scrinium_directory::{ADMINISTRATOR_ROLE, Approach, Login, LoginError, Logins, Person, TokenVerifier};
-use scrinium_mail::{Deposited, IncomingMail, Resolver, authors_of};
+use scrinium_mail::{Deposited, IncomingMail, Resolver, SendRight, Writer, authors_of};
 use scrinium_port::Link;
 use scrinium_smtp::{
     Answer, Delivery, Envelope, HeadFields, LoginVerdict, RecipientQuestion, RecipientVerdict, Refusal,
@@ -22,7 +22,7 @@ use crate::allowance::{Allowances, Reservation};
 use crate::desk::Desk;
 use crate::guest::{Guest, Surroundings};
 use crate::intake::{IncomingText, Intake};
-use crate::send_rights::{SendRight, SendRights};
+use crate::send_rights::SendRights;
 use crate::spool::SpoolBudget;
 
 /// What ports for submission work with.
@@ -124,7 +124,7 @@ impl Guest for Submitter {
                 }
                 Request::LogIn(claim) => self.log_in(claim, protection).await,
                 Request::Sender(question) => self.sender(&question),
-                Request::Recipient(question) => Answer::Recipient(self.recipient(&question)),
+                Request::Recipient(question) => Answer::Recipient(self.recipient(&question).await),
                 Request::Begin(envelope) => self.begin(*envelope).await,
                 Request::Head(fields) => self.head(&fields),
                 Request::Text(piece) => self.shared.intake.text(piece, &mut self.incoming).await,
@@ -198,7 +198,7 @@ impl Submitter {
         }
     }
 
-    fn recipient(&self, question: &RecipientQuestion) -> RecipientVerdict {
+    async fn recipient(&self, question: &RecipientQuestion) -> RecipientVerdict {
         let shared = &self.shared;
         let Some(admitted) = &self.admitted else { return RecipientVerdict::NeedsLogIn };
         let elsewhere = if shared.options.reaches_others {
@@ -207,7 +207,10 @@ impl Submitter {
             let text = "This server does not send to other domains; ask its administrator";
             RecipientVerdict::Refused(Refusal::new(550, 7, 1, text))
         };
-        let verdict = shared.desk.verdict(&question.recipient.path, elsewhere);
+        let writer = Writer::Person(Arc::clone(&admitted.login.person));
+        let path = &question.recipient.path;
+        let verdict = shared.desk.verdict(path, &writer, elsewhere);
+        let verdict = shared.intake.with_room(&shared.desk, path, verdict).await;
         if !matches!(verdict, RecipientVerdict::Accepted) {
             shared.refused.add(1);
             return verdict;

@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// The role that CouchDB gives to server administrators.
 const ADMINISTRATOR_ROLE: &str = "_admin";
 
+/// The role of those who see what administrators of the server see of it on the console, and change nothing.
+pub const VIEWER_ROLE: &str = "_viewer";
+
 /// At most this many groups of the directory are known of a person.
 pub const GROUPS_MAX: usize = 1000;
 
@@ -115,6 +118,17 @@ impl Identity {
     /// Whether this is a server administrator.
     #[must_use]
     pub fn is_administrator(&self) -> bool {
-        self.roles.iter().take(self.own_roles).any(|role| role == ADMINISTRATOR_ROLE)
+        self.has_own_role(ADMINISTRATOR_ROLE)
+    }
+
+    /// Whether this is somebody who may look on what administrators do. It gives nothing in any database.
+    #[must_use]
+    pub fn is_viewer(&self) -> bool {
+        self.has_own_role(VIEWER_ROLE)
+    }
+
+    /// Whether the person has a role that is no group's.
+    fn has_own_role(&self, wanted: &str) -> bool {
+        self.roles.iter().take(self.own_roles).any(|role| role == wanted)
     }
 }

@@ -92,6 +92,18 @@ impl AccessList {
         Self { entries: vec![entry], ..Self::with_default(Level::NoAccess) }
     }
 
+    /// The list with a level for a group, unless it has an entry for that group already, whatever that says.
+    #[must_use]
+    pub fn with_group(mut self, name: &str, level: Level) -> Self {
+        let is_there =
+            |entry: &Entry| entry.kind != Some(Kind::Person) && folded(&entry.name) == folded(name);
+        if self.entries.len() < ENTRIES_MAX && !self.entries.iter().any(is_there) {
+            let grant = Grant::of(level);
+            self.entries.push(Entry { name: name.to_owned(), kind: Some(Kind::Group), grant });
+        }
+        self
+    }
+
     /// Reads a list from JSON. Without `default` others have no access, and neither have those who did not say who
     /// they are without `anonymous`.
     ///

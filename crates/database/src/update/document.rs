@@ -17,6 +17,7 @@ use crate::head::{ChangeRecord, Head};
 use crate::hold;
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
+use crate::quota::TOMBSTONE_BYTES;
 use crate::validation::replaced;
 use crate::writer::Pending;
 
@@ -156,7 +157,9 @@ impl Transaction<'_> {
                 attachments: &attachments,
                 fields,
             };
-            leaf = Some((revision.clone(), parts.encode().into()));
+            let record: Bytes = parts.encode().into();
+            self.check_room(edit, before, &record)?;
+            leaf = Some((revision.clone(), record));
             self.keep_secret(edit, tree.is_deleted())?;
             self.keep_contents(std::mem::take(&mut edit.outside), std::mem::take(&mut edit.attachments));
         }
@@ -168,6 +171,29 @@ impl Transaction<'_> {
         self.write(&edit.id, before, TreeChange { tree, created_ms, leaf, gone })?;
         self.follow(&edit.id, &before.head.tree, effects);
         Ok(updated)
+    }
+
+    /// Whether the database may hold what the edit brings.
+    fn check_room(&mut self, edit: &Prepared, before: &Before, record: &Bytes) -> Result<()> {
+        if self.database.quota.read().is_none() {
+            return Ok(());
+        }
+        let brought_bytes = Leaf::decode(&edit.id, record)?.external_bytes(&edit.id)?;
+        let tree = &before.head.tree;
+        let was_alive = tree.winner().is_some_and(|winner| !winner.deleted);
+        // Of a document with conflicts the other leaves stay; of one that this update has changed nothing is counted yet.
+        let replaced_bytes =
+            if tree.leaf_count() == 1 && !before.is_changed { before.head.external_bytes } else { 0 };
+        let spared_bytes = if edit.deleted { TOMBSTONE_BYTES } else { 0 };
+        let is_new = !was_alive && !edit.deleted;
+        let grows = brought_bytes > replaced_bytes.max(spared_bytes) || is_new;
+        let held_bytes = self.header.external_bytes + self.uncounted_bytes;
+        let bytes = held_bytes.saturating_sub(replaced_bytes).saturating_add(brought_bytes);
+        self.database.check_quota(bytes, self.header.document_count + u64::from(is_new), grows)?;
+        if before.is_changed {
+            self.uncounted_bytes += brought_bytes;
+        }
+        Ok(())
     }
 
     /// Whether the edit replaces what it was validated against; else nothing of the update is stored, and it is validated

@@ -39,6 +39,7 @@ mod opened;
 mod power_loss;
 mod properties;
 mod query;
+mod quota;
 mod responses;
 mod scripts;
 #[path = "../../../mango/tests/it/support/mod.rs"]

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::common::{SERVER, Server, get, put};
-use scrinium_database::{ChangesQuery, Properties};
+use scrinium_database::{ChangesQuery, Properties, Quota};
 use serde_json::json;
 
-const LOGGED: Properties = Properties { logged: true, full_text: false };
-const UNLOGGED: Properties = Properties { logged: false, full_text: false };
+const LOGGED: Properties = Properties { logged: true, full_text: false, quota: Quota::NONE };
+const UNLOGGED: Properties = Properties { logged: false, full_text: false, quota: Quota::NONE };
 
 /// Writers go on while the database is taken out of the log and put back. What the feed gives is durable, has no gaps
 /// and is there after a crash.

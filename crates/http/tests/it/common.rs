@@ -37,12 +37,13 @@ pub(crate) const PEOPLE: &str = "people";
 /// Everybody's password.
 pub(crate) const PASSWORD: &str = "secret";
 
-/// `admin` administers the server; `ada` and `bob` are people, `bob` with a role.
+/// `admin` administers the server; `ada` and `bob` are people, `bob` with a role; `viewer` looks on.
 pub(crate) fn roles_of(name: &str) -> Option<Vec<String>> {
     match name {
         "admin" => Some(vec!["_admin".to_owned()]),
         "ada" => Some(Vec::new()),
         "bob" => Some(vec!["editor".to_owned()]),
+        "viewer" => Some(vec!["_viewer".to_owned()]),
         _ => None,
     }
 }
@@ -237,6 +238,10 @@ fn words_of(request: &CredentialRequest) -> String {
 struct Console(Registry);
 
 impl Administration for Console {
+    fn only_shows(&self, command: &str) -> bool {
+        command == "show who"
+    }
+
     fn console(&self, command: &str, by: &Identity, _from: IpAddr) -> Result<ConsoleAnswer, String> {
         match command {
             "show who" => {

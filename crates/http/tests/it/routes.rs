@@ -14,6 +14,7 @@ fn need(need: Need) -> String {
         Need::Person => "a person".to_owned(),
         Need::Database(level) => format!("`{}`", level.text()),
         Need::Administrator => "server administrator".to_owned(),
+        Need::Viewer => "server administrator, or `_viewer`".to_owned(),
     }
 }
 
@@ -86,9 +87,17 @@ async fn every_route_refuses_strangers_and_other_methods() {
             } else {
                 assert_eq!(answer.status, 401, "{} {address}", entry.method);
             }
-            if entry.need == Need::Administrator {
+            if matches!(entry.need, Need::Administrator | Need::Viewer) {
                 let answer = server.ask_as("ada", entry.method, &address, ()).await;
                 assert_eq!(answer.status, 401, "{} {address}", entry.method);
+            }
+            // Who looks on has what everybody has who has logged in, and those pages.
+            let usual = server.ask_as("ada", entry.method, &address, ()).await.status;
+            let answer = server.ask_as("viewer", entry.method, &address, ()).await;
+            if entry.need == Need::Viewer {
+                assert_ne!(answer.status, 401, "{} {address}", entry.method);
+            } else {
+                assert_eq!(answer.status, usual, "{} {address}", entry.method);
             }
         }
         let refused = server.ask("BREW", &address, ()).await;
@@ -96,5 +105,15 @@ async fn every_route_refuses_strangers_and_other_methods() {
             assert_eq!(refused.header("allow"), Some(route.allow().as_str()), "{address}");
             refused.expect(405);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_looks_on_gives_commands_that_show() {
+    let server = Server::start().await;
+    let command = |command: &str| serde_json::json!({"command": command});
+    server.ask_as("viewer", "POST", "/_console", command("show who")).await.expect(200);
+    for changing in ["set configuration log.level=debug", "restart", "show who; restart", ""] {
+        server.ask_as("viewer", "POST", "/_console", command(changing)).await.expect(403);
     }
 }

@@ -255,6 +255,7 @@ impl OutgoingQueue {
             submitter: items
                 .submitter
                 .clone()
+                .filter(|submitter| !submitter.is_empty())
                 .or_else(|| person.as_ref().map(|person| person.short_name.clone())),
             is_report: facts.is_report,
             language: person.as_ref().map_or(Language::English, |person| language_of(person)),

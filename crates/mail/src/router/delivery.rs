@@ -230,7 +230,7 @@ impl Deliverer<'_> {
             };
             let Some(servers) = self.judged(memo, outcome) else { continue };
             recipients.extend(servers.forwards.iter().cloned());
-            let expansion = self.resolver.expand(&recipients);
+            let expansion = self.resolver.expand(&recipients, &self.resolver.writer_of(&memo.memo));
             let release_ms = EnvelopeItems::of_memo(&memo.memo).release_ms;
             // What is for others alone waits in the queue of outgoing mail.
             outcome.release_ms =

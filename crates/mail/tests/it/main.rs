@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod addresses;
 mod common;
 mod import;
 mod import_database;

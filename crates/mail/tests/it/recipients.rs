@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use scrinium_directory::NameIndex;
-use scrinium_mail::{MemoError, Resolver, WrittenAddress, check_mailable, format_address, recipients_of};
+use scrinium_mail::{
+    MemoError, Resolver, Writer, WrittenAddress, check_mailable, format_address, recipients_of,
+};
 use serde_json::{Map, Value, json};
 
 fn fields(value: Value) -> Map<String, Value> {
@@ -35,7 +37,7 @@ fn resolver() -> Resolver {
 
 fn expand(written: &[&str]) -> (Vec<String>, Vec<String>) {
     let written: Vec<String> = written.iter().map(|text| (*text).to_owned()).collect();
-    let expansion = resolver().expand(&written);
+    let expansion = resolver().expand(&written, &Writer::Server);
     let people = expansion.people.iter().map(|person| person.short_name.clone()).collect();
     (people, expansion.failures.iter().map(ToString::to_string).collect())
 }
@@ -52,10 +54,20 @@ fn every_way_of_writing_a_recipient_is_understood() {
         "Bob Smith <ada@HOME.example>",
         "Countess <ada>",
         "<ada>",
+        "ada+engines@home.example",
+        "ada.x+engines+more@acme.example",
     ] {
         assert_eq!(expand(&[written]), (vec!["ada".to_owned()], vec![]), "{written}");
     }
-    for unknown in ["ada@acme.example", "Ada Lovelace <ada@elsewhere.example>", "x y z", "@", "<>"] {
+    for unknown in [
+        "+ada@home.example",
+        "ada+x",
+        "ada@acme.example",
+        "Ada Lovelace <ada@elsewhere.example>",
+        "x y z",
+        "@",
+        "<>",
+    ] {
         let (people, failures) = expand(&[unknown]);
         assert!(people.is_empty());
         assert!(failures[0].ends_with("nobody in the directory has this name or address"), "{failures:?}");
@@ -131,7 +143,7 @@ proptest! {
             if reached.len() == before { break }
         }
         let written: Vec<String> = start.iter().map(|start| name(*start)).collect();
-        let expansion = Resolver::new(Arc::new(index), &[]).expand(&written);
+        let expansion = Resolver::new(Arc::new(index), &[]).expand(&written, &Writer::Server);
         let mut people: Vec<String> = expansion.people.iter().map(|p| p.short_name.clone()).collect();
         people.sort();
         let mut failures: Vec<String> = expansion.failures.iter().map(|f| f.written.clone()).collect();

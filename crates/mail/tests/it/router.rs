@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::{Server, fields, put};
 use scrinium_clock::Clock;
 use scrinium_database::{Access, DatabaseOptions, ReadOptions, RowQuery};
-use scrinium_directory::{Directory, Found, NameLookup};
+use scrinium_directory::{Directory, DirectoryDomain, Found, NameLookup, Person};
 use scrinium_mail::{DepositError, MemoError, Round, Routed, RouterOptions};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Map, Value, json};
@@ -212,6 +212,14 @@ impl NameLookup for Crashing {
     fn find(&self, name: &str) -> Found {
         assert_ne!(name, self.name, "the crash that this test needs");
         self.directory.find(name)
+    }
+
+    fn groups_of(&self, person: &Person) -> Arc<[String]> {
+        self.directory.groups_of(person)
+    }
+
+    fn domain(&self, name: &str) -> Option<Arc<DirectoryDomain>> {
+        self.directory.domain(name)
     }
 }
 

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use scrinium_backup::Target;
 
 use super::formula::FormulaCommand;
-use super::people_arguments::{GroupCommand, PersonCommand};
+use super::people_arguments::{DomainCommand, GroupCommand, PersonCommand};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -82,11 +82,17 @@ pub enum CommandLine {
         #[command(subcommand)]
         command: PersonCommand,
     },
-    /// Add groups and list them
+    /// Add groups, list them, say who may send to them
     Group {
         /// What to do.
         #[command(subcommand)]
         command: GroupCommand,
+    },
+    /// Domains whose mail is for this server, with what is said of them in the directory
+    Domain {
+        /// What to do.
+        #[command(subcommand)]
+        command: DomainCommand,
     },
     /// Back up the server, running or not; list, verify and prune backups
     Backup(BackupArguments),

@@ -34,9 +34,9 @@ pub(crate) use connect::connect;
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
 pub use people_arguments::{
-    AppPasswordCommand, EntryRemoveArguments, GroupAddArguments, GroupCommand, GroupRenameArguments,
-    PersonAddArguments, PersonCommand, PersonImportArguments, PersonLinkArguments, PersonNameArguments,
-    PersonPasswordArguments, PersonRenameArguments, TotpCommand,
+    AppPasswordCommand, DomainCommand, EntryRemoveArguments, GroupAddArguments, GroupCommand,
+    GroupRenameArguments, PersonAddArguments, PersonCommand, PersonImportArguments, PersonLinkArguments,
+    PersonNameArguments, PersonPasswordArguments, PersonRenameArguments, SetArguments, TotpCommand,
 };
 pub use terminal::Terminal;
 
@@ -114,6 +114,17 @@ pub trait Program {
         &self,
         configuration: Configuration,
         command: &GroupCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Adds, lists and removes domains.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn domain(
+        &self,
+        configuration: Configuration,
+        command: &DomainCommand,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -235,6 +246,7 @@ fn dispatch(
         }
         CommandLine::Person { command } => program.person(load()?, &command, terminal),
         CommandLine::Group { command } => program.group(load()?, &command, terminal),
+        CommandLine::Domain { command } => program.domain(load()?, &command, terminal),
         CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),
         CommandLine::Restore(restore) => program.restore(load()?, &restore, terminal),
         CommandLine::Upgrade(upgrade) => program.upgrade(load()?, &upgrade, terminal),

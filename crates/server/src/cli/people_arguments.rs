@@ -15,6 +15,9 @@ pub enum PersonCommand {
     /// Add and change people and groups as a table (CSV) or an LDIF file says
     #[command(after_help = IMPORT)]
     Import(PersonImportArguments),
+    /// Set fields of a person: aliases, forwarding, delegates, language
+    #[command(after_help = PERSON_FIELDS)]
+    Set(SetArguments),
     /// Everybody in the directory
     List {
         /// The server, and the administrator.
@@ -84,6 +87,68 @@ const REMOVAL: &str = "\
 The person cannot log in from this moment. Access control lists, Readers, Authors and groups of all databases do
 not have the name afterwards, and then the directory does not. A document that only this person could read is for
 administrators of the server then. The mail database stays; drop it when nobody needs it.";
+
+const PERSON_FIELDS: &str = "\
+Lists have commas between their values. A field without a value goes: ForwardTo=
+
+FullName, InternetAddress, Addresses     by which names and addresses mail reaches the person
+ForwardTo, ForwardOnly                   where mail goes on to; with ForwardOnly=true the person keeps no copy
+SendAs, SendOnBehalf                     people and groups who may write as the person, or for them
+MailReaders, MailEditors                 people and groups who may read the mail database, or change it
+Language, TimeZone                       de; Europe/Berlin
+OutOfOffice, OutOfOfficeFrom, OutOfOfficeUntil, OutOfOfficeSubject, OutOfOfficeText
+Roles, Expires, Protocols, SecondFactor  what the person may do, and how they come in";
+
+const GROUP_FIELDS: &str = "\
+Lists have commas between their values. A field without a value goes: Owners=
+
+MayWrite                    who may send to the group: listed (owners and Writers alone), members, people (of this
+                            server, the default) or everybody (strangers too)
+Writers                     who else may: people, groups, and addresses elsewhere
+Owners                      who may change the members
+Members                     people, groups, addresses
+InternetAddress, Addresses  the group's addresses
+SendAs, SendOnBehalf        who may write as the group, or for it; its members may write for it";
+
+const DOMAIN_FIELDS: &str = "\
+CatchAll  who gets what is for an address that nobody has: a name or an address of the directory";
+
+/// What to do with domains.
+#[derive(Clone, Debug, Subcommand)]
+pub enum DomainCommand {
+    /// Add a domain, or set its fields
+    #[command(after_help = DOMAIN_FIELDS)]
+    Set(SetArguments),
+    /// Domains of the directory
+    List {
+        /// The server, and the administrator.
+        #[command(flatten)]
+        connection: ConnectionArguments,
+    },
+    /// Remove a domain; its mail is for others then
+    Remove {
+        /// The domain, such as acme.example
+        #[arg(value_name = "DOMAIN")]
+        name: String,
+        /// The server, and the administrator.
+        #[command(flatten)]
+        connection: ConnectionArguments,
+    },
+}
+
+/// Arguments of `person set`, `group set` and `domain set`.
+#[derive(Clone, Debug, Args)]
+pub struct SetArguments {
+    /// The person, group or domain, by its name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Fields with their values
+    #[arg(value_name = "FIELD=VALUE")]
+    pub values: Vec<String>,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
 
 const PASSWORDS: &str = "\
 A password is never given on the command line. It is asked for on a terminal, else it is the first line of
@@ -297,6 +362,9 @@ pub enum GroupCommand {
     Rename(GroupRenameArguments),
     /// Remove a group from all databases and the directory
     Remove(EntryRemoveArguments),
+    /// Set fields of a group: who may send to it, its owners, its addresses
+    #[command(after_help = GROUP_FIELDS)]
+    Set(SetArguments),
     /// All groups, and who is in them
     List {
         /// The server, and the administrator.
@@ -314,7 +382,7 @@ pub struct GroupAddArguments {
     /// Members: names or addresses of people, names of groups
     #[arg(value_name = "MEMBER")]
     pub members: Vec<String>,
-    /// The address at which mail from outside arrives, if it may
+    /// The group's address; who may send to it is set by "group set"
     #[arg(long, value_name = "ADDRESS")]
     pub address: Option<String>,
     /// The server, and the administrator.

@@ -348,7 +348,7 @@ impl People {
     }
 
     fn provider(&self) -> Result<&OidcProvider, LoginRefusal> {
-        let provider = self.provider.as_ref().filter(|provider| provider.client.is_some());
+        let provider = self.provider.as_deref().filter(|provider| provider.client.is_some());
         provider.ok_or_else(|| LoginRefusal::Denied(NOT_OFFERED.to_owned()))
     }
 }

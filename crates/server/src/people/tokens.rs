@@ -11,7 +11,7 @@ use scrinium_credentials::Protocol;
 use scrinium_credentials::token::{
     CouchRules, KeySet, ProxySecret, SHORTEST_PROXY_SECRET, TokenError, VerifyKey, verify_couch,
 };
-use scrinium_directory::{Approach, LoginAttempt, LoginOutcome, Person, TokenVerifier};
+use scrinium_directory::{Approach, LoginAttempt, LoginOutcome, NameLookup, Person, TokenVerifier};
 use scrinium_http::{Identity, LoginRefusal, ProxiedName};
 
 use super::People;

@@ -88,6 +88,16 @@ pub(crate) fn names(registry: &(impl Registry + ?Sized)) -> Result<NameIndex, Fa
     Ok(index)
 }
 
+/// The document of this id.
+///
+/// # Errors
+/// [`Failure::Work`]: there is none.
+pub(crate) fn entry_of(registry: &dyn Registry, id: &str) -> Result<Entry, Failure> {
+    let is_it = |entry: &Entry| entry.get("_id").and_then(Value::as_str) == Some(id);
+    let found = registry.entries(id)?.into_iter().find(is_it);
+    found.ok_or_else(|| Failure::Work(format!("{id} is not in the directory")))
+}
+
 /// The person who is called so.
 ///
 /// # Errors

@@ -23,6 +23,7 @@ mod console;
 mod crash;
 mod credentials;
 mod damaged_log;
+mod directory_commands;
 mod documentation;
 mod first_steps;
 mod fixup_engine;

@@ -4,7 +4,7 @@ mod authenticator;
 mod provider;
 mod sign_in;
 
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -297,6 +297,34 @@ fn tokens_of_services_are_verified_by_the_keys_of_the_file() {
     ask(&server, &of_ada, "GET", "/_session", None).expect_error(403, "forbidden");
 }
 
+/// What the submission port answers in the end to Ada, who shows a token.
+fn submitted(server: &Server, token: &str) -> String {
+    let messages = server.messages();
+    let line = messages.lines().find_map(|line| line.split_once("url=submission://127.0.0.1:")).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", line.1.trim().parse::<u16>().unwrap())).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut last = || loop {
+        let line = lines.next().unwrap().unwrap();
+        if line.as_bytes().get(3) != Some(&b'-') {
+            return line;
+        }
+    };
+    assert!(last().starts_with("220"));
+    let shown = STANDARD.encode(format!("user=ada\u{1}auth=Bearer {token}\u{1}\u{1}"));
+    let mut reply = String::new();
+    for command in ["EHLO home.example".to_owned(), format!("AUTH XOAUTH2 {shown}")] {
+        stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+        reply = last();
+    }
+    if reply.starts_with("334") {
+        // A refusal is explained first, and the client answers with nothing.
+        stream.write_all(b"\r\n").unwrap();
+        reply = last();
+    }
+    reply
+}
+
 #[test]
 fn a_trusted_proxy_says_who_asks_and_nobody_else_does() {
     const SECRET: &str = "a secret of thirty-two bytes, or more";
@@ -342,6 +370,8 @@ fn tokens_of_a_provider_are_verified_by_keys_that_are_fetched_once() {
         ("SCRINIUM_OIDC__ISSUER", provider.issuer.clone()),
         ("SCRINIUM_OIDC__AUDIENCES", "mail".to_owned()),
         ("SCRINIUM_OIDC__NAME_CLAIM", "preferred_username".to_owned()),
+        ("SCRINIUM_SUBMISSION__LISTEN", "127.0.0.1:0".to_owned()),
+        ("SCRINIUM_SUBMISSION__LOOPBACK_WITHOUT_TLS", "true".to_owned()),
     ]);
     let server = start_with(folder.path(), &settings);
     change(&server, "ada", &json!({"password": ADA}));
@@ -378,6 +408,14 @@ fn tokens_of_a_provider_are_verified_by_keys_that_are_fetched_once() {
     assert_eq!(name_of(&server, &good), Value::Null);
     change(&server, "ada", &json!({"SecondFactor": null, "Disabled": true}));
     ask(&server, &good, "GET", "/_session", None).expect_error(403, "forbidden");
+    // A mail program shows the same token (XOAUTH2, RFC 7628).
+    let submitted = |token: &str| submitted(&server, token);
+    assert!(submitted(&provider.token("one", &claims(json!({})))).starts_with("235"));
+    for wrong in
+        [json!({"aud": "other"}), json!({"preferred_username": "nobody"}), json!({"exp": now_s() - 600})]
+    {
+        assert!(submitted(&provider.token("one", &claims(wrong.clone()))).starts_with("535"), "{wrong}");
+    }
 }
 
 #[test]

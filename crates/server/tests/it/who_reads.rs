@@ -82,19 +82,7 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
         assert!(from.contains("bob@acme.example"), "{from}");
         assert!(row["doc"]["Sender"].is_null() && row["doc"]["Readers"].is_null(), "{row}");
     }
-    // Who writes for ada is named with her, once her mail database lets them write into it.
-    ask(&server, "bob", "POST", "/mail.box", &memo(json!({"From": "ada@acme.example"}))).expect(403);
-    let mut list = ask(&server, "ada", "GET", "/mail%2Fada/_acl", &Value::Null).expect(200).value();
-    list["entries"].as_array_mut().unwrap().push(json!({"name": "bob", "level": "author"}));
-    ask(&server, "ada", "PUT", "/mail%2Fada/_acl", &list).expect(201);
-    let sent = memo(json!({"From": "ada@acme.example", "Sender": "eve@acme.example"}));
-    ask(&server, "bob", "POST", "/mail.box", &sent).expect(201);
-    wait_for("memo with a sender", SOON, || {
-        let rows = ask(&server, "ada", "GET", "/mail%2Fada/_all_docs?include_docs=true", &Value::Null);
-        rows.text().contains("\"Sender\":\"bob Someone/Acme <bob@acme.example>\"").then_some(())
-    });
-    list["entries"].as_array_mut().unwrap().pop();
-    ask(&server, "ada", "PUT", "/mail%2Fada/_acl", &list).expect(201);
+    check_delegates(&server, &memo);
     let names = client.get("/_all_dbs").unwrap().expect(200).value();
     let listed: Vec<&str> = WHO_READS.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, json!(listed), "say who may read a database that the server makes");
@@ -111,6 +99,44 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
             client.get("/log/_all_docs?include_docs=true&startkey=%22audit:%22").unwrap().expect(200);
         records.text().contains("mail file opened").then_some(())
     });
+}
+
+/// Who writes for ada is named with her, once she says so in the directory; and who reads her mail reads it as long as she says so.
+fn check_delegates(server: &Server, memo: &impl Fn(Value) -> Value) {
+    let (path, page) = ("/_users/org.couchdb.user:ada", "/mail%2Fada/_all_docs?include_docs=true");
+    let set = |who: &str, fields: Value| {
+        let mut document = ask(server, "ada", "GET", path, &Value::Null).expect(200).value();
+        document.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        ask(server, who, "PUT", path, &document)
+    };
+    let sent = memo(json!({"From": "ada@acme.example", "Sender": "eve@acme.example"}));
+    ask(server, "bob", "POST", "/mail.box", &sent).expect(403);
+    ask(server, "bob", "GET", page, &Value::Null).expect(404);
+    for who in ["bob", "eve"] {
+        set(who, json!({"SendOnBehalf": [who]})).expect(404);
+    }
+    set("ada", json!({"SendOnBehalf": ["bob"], "MailReaders": ["bob"], "MailEditors": ["eve"]})).expect(201);
+    ask(server, "bob", "POST", "/mail.box", &sent).expect(201);
+    ask(server, "eve", "POST", "/mail.box", &sent).expect(403);
+    let found = wait_for("memo with a sender", SOON, || {
+        let rows = ask(server, "bob", "GET", page, &Value::Null).expect(200).value()["rows"].take();
+        let text = "bob Someone/Acme <bob@acme.example>";
+        rows.as_array().unwrap().iter().find(|row| row["doc"]["Sender"] == text).map(|row| row["doc"].clone())
+    });
+    let memo_path = format!("/mail%2Fada/{}", found["_id"].as_str().unwrap());
+    let mut marked = found.clone();
+    marked["Marked"] = json!(true);
+    ask(server, "bob", "PUT", &memo_path, &marked).expect(403);
+    ask(server, "eve", "PUT", &memo_path, &marked).expect(201);
+    ask(server, "eve", "GET", "/mail%2Fada/_acl", &Value::Null).expect(200);
+    ask(server, "eve", "PUT", "/mail%2Fada/_acl", &json!({"default": {"level": "manager"}})).expect(401);
+    // An editor of her mail file is nobody who says who else is.
+    set("eve", json!({"MailReaders": ["eve", "bob"]})).expect(404);
+    set("ada", json!({"SendOnBehalf": [], "MailReaders": null, "MailEditors": []})).expect(201);
+    ask(server, "bob", "POST", "/mail.box", &sent).expect(403);
+    for who in ["bob", "eve"] {
+        ask(server, who, "GET", page, &Value::Null).expect(404);
+    }
 }
 
 fn roles(server: &Server, name: &str) -> Value {

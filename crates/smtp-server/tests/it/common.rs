@@ -20,8 +20,8 @@ use scrinium_mail::{IncomingMail, Mailboxes, Resolver, Router, RouterOptions, SO
 use scrinium_port::{Port, PortCounters, PortSettings, Ports};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
-    AllowanceLimits, Allowances, OwnAddresses, PortSecurity, Reception, ReceptionOptions, SendRights,
-    SenderCheckOptions, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    AllowanceLimits, Allowances, PortSecurity, Reception, ReceptionOptions, SendRights, SenderCheckOptions,
+    SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -35,7 +35,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-static SERVER: Access = Access::of_the_server("a test");
+pub(crate) static SERVER: Access = Access::of_the_server("a test");
 
 /// Memory for all texts together: so little that most go through a file.
 const BUDGET_BYTES: usize = 64 << 10;
@@ -245,7 +245,7 @@ fn surroundings(
     let watch = Box::new(|_: &scrinium_directory::LoginAttempt<'_>| {});
     let hashing = HashingOptions::default();
     let logins = Logins::new(credentials, accounts.clone(), hashing, (registry, watch)).unwrap();
-    let own: Arc<dyn SendRights> = Arc::new(OwnAddresses(resolver.clone()));
+    let own: Arc<dyn SendRights> = Arc::new(resolver.clone());
     let options = SubmissionOptions {
         postmasters,
         budget,
@@ -271,7 +271,7 @@ fn certificates() -> (Arc<rustls::ServerConfig>, TlsConnector, Vec<u8>) {
     (Arc::new(tls), TlsConnector::from(Arc::new(client)), certificate.to_vec())
 }
 
-fn add(databases: &Databases, document: Value) {
+pub(crate) fn add(databases: &Databases, document: Value) {
     let Value::Object(document) = document else { panic!("an object") };
     let json = Value::Object(prepare(document).unwrap().document).to_string();
     let database = databases.get(DIRECTORY_DATABASE).unwrap();
@@ -372,7 +372,7 @@ impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Client<S> {
     }
 }
 
-/// Ada and Bob, who are the team, with their passwords.
+/// Ada and Bob, who are the team, with their passwords; and the press, who take mail of strangers for the team.
 fn add_people(databases: &Databases, directory: &Directory) {
     for name in ["ada", "bob"] {
         // Only Ada's address stands in the directory.
@@ -386,6 +386,10 @@ fn add_people(databases: &Databases, directory: &Directory) {
     add(
         databases,
         json!({"_id": "group:team", "Form": "Group", "ListName": "team", "Members": ["ada", "bob"]}),
+    );
+    add(
+        databases,
+        json!({"_id": "group:press", "Form": "Group", "ListName": "press", "Members": ["team"], "MayWrite": "everybody"}),
     );
     for name in ["ada", "bob"] {
         let hashed = HashedPassword::make(&format!("secret of {name}"), None, Some(4096)).unwrap();

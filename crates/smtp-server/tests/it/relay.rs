@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use scrinium_database::{Properties, Quota};
 use scrinium_smtp::Service;
 use serde_json::json;
 
@@ -23,7 +24,8 @@ async fn a_message_is_durable_when_it_is_acknowledged_and_reaches_everybody_once
     let server = Server::start(Service::Relay, |_| {});
     let mut client = server.connect().await;
     assert!(client.ask("EHLO else.example").await.contains("STARTTLS"));
-    let reply = client.deliver("eve@else.example", &["ada@acme.example", "team@acme.example"], MESSAGE).await;
+    let reply =
+        client.deliver("eve@else.example", &["ada@acme.example", "press@acme.example"], MESSAGE).await;
     assert!(reply.starts_with("250"), "{reply}");
     assert!(server.waiting().is_empty(), "nothing is written that goes again");
     for name in ["ada", "bob"] {
@@ -80,6 +82,41 @@ async fn who_is_not_here_is_refused_and_the_postmaster_is_somebody() {
     assert_eq!(found.len(), 2);
     assert_eq!(found[0].0["$ReturnPath"], json!(""));
     assert!(found[0].1.starts_with(b"Return-Path: <>\r\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_takes_no_mail_of_strangers_unless_it_says_so() {
+    for service in [Service::Relay, Service::Lmtp] {
+        let server = Server::start(service, |_| {});
+        let mut client = server.connect().await;
+        client.ask(if service == Service::Lmtp { "LHLO else.example" } else { "EHLO else.example" }).await;
+        // Whoever they say they are.
+        for sender in ["eve@else.example", "ada@acme.example", ""] {
+            client.ask(&format!("MAIL FROM:<{sender}>")).await;
+            for group in ["team@acme.example", "Team+x@acme.example"] {
+                let reply = client.ask(&format!("RCPT TO:<{group}>")).await;
+                assert!(reply.starts_with("550 5.7.2") && reply.contains("group"), "{reply}");
+            }
+            assert!(client.ask("RCPT TO:<press@acme.example>").await.starts_with("250"));
+            client.ask("RSET").await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_mailbox_is_said_to_be_full_before_the_text() {
+    let server = Server::start(Service::Relay, |_| {});
+    let mut client = server.connect().await;
+    client.ask("EHLO else.example").await;
+    assert!(client.deliver("eve@else.example", &["ada@acme.example"], MESSAGE).await.starts_with("250"));
+    server.deliver();
+    let quota = Quota { documents: 1, ..Quota::NONE };
+    let database = server.databases.get("mail/ada").unwrap();
+    database.set_properties(Properties { quota, ..database.properties() }).unwrap();
+    client.ask("MAIL FROM:<eve@else.example>").await;
+    let reply = client.ask("RCPT TO:<ada@acme.example>").await;
+    assert!(reply.starts_with("452 4.2.2"), "{reply}");
+    assert!(client.ask("RCPT TO:<bob@acme.example>").await.starts_with("250"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

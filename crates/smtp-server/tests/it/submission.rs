@@ -10,15 +10,17 @@ use scrinium_credentials::token::{
     FactorRule, KeySet, NameClaim, TokenRules, TokenUse, VerifyKey, sign_hmac, verify,
 };
 use scrinium_credentials::{NewAppPassword, ProtocolSet, StoredCredentials};
-use scrinium_directory::{Person, TokenVerification, TokenVerifier};
+use scrinium_database::ReadOptions;
+use scrinium_directory::{DIRECTORY_DATABASE, Person, TokenVerification, TokenVerifier};
+use scrinium_mail::SendRight;
 use scrinium_smtp::Service;
-use scrinium_smtp_server::{AllowanceLimits, SendRight, SendRights};
+use scrinium_smtp_server::{AllowanceLimits, SendRights};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::common::{Client, Server, Setting, bindings};
+use crate::common::{Client, SERVER, Server, Setting, add, bindings};
 
 const MESSAGE: &[u8] =
     b"From: Ada <ada@acme.example>\r\nTo: bob@acme.example\r\nSubject: hello\r\n\r\nText.\r\n";
@@ -214,7 +216,7 @@ async fn everybody_comes_in_by_each_mechanism() {
 async fn people_send_as_themselves_alone() {
     let server = start(|_| {});
     let mut client = logged_in(&server, "ada").await;
-    for stranger in ["bob@acme.example", "team@acme.example", "nobody@acme.example", "ada@far.example"] {
+    for stranger in ["bob@acme.example", "nobody@acme.example", "ada@far.example"] {
         let reply = client.ask(&format!("MAIL FROM:<{stranger}>")).await;
         assert!(reply.starts_with("553 5.7.1") && reply.contains("ada@acme.example"), "{stranger}: {reply}");
     }
@@ -246,6 +248,39 @@ async fn people_send_as_themselves_alone() {
         server.mail_of("bob").into_iter().map(|(_, source)| String::from_utf8(source).unwrap()).collect();
     assert!(sources.iter().any(|source| source.contains("\r\nSender: <ada@acme.example>\r\n")));
     assert!(sources.iter().all(|source| !source.contains("Sender: Bob")), "{sources:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_send_for_groups_and_for_those_who_let_them() {
+    let server = start(|_| {});
+    let set = |fields: serde_json::Value| {
+        let mut bob =
+            json!({"_id": "person:bob", "Form": "Person", "ShortName": "bob", "FullName": ["bob Someone"]});
+        let present = server.databases.get(DIRECTORY_DATABASE).unwrap();
+        let read = present.read("person:bob", &ReadOptions::default(), &SERVER).unwrap();
+        bob["_rev"] = json!(read.revision);
+        bob.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        add(&server.databases, bob);
+    };
+    let mut client = logged_in(&server, "ada").await;
+    // The name of a group to which a person belongs, with the person's own next to it.
+    for (fields, author, expected) in [
+        (json!({}), "team@acme.example", Some(true)),
+        (json!({}), "bob@acme.example", None),
+        (json!({"SendOnBehalf": ["press"]}), "bob@acme.example", Some(true)),
+        (json!({"SendAs": ["ada"], "SendOnBehalf": ["ada"]}), "bob@acme.example", Some(false)),
+        (json!({"SendAs": ["nobody", "bob"]}), "bob@acme.example", None),
+    ] {
+        set(fields.clone());
+        let text = format!("From: {author}\r\nSubject: {fields}\r\n\r\nText.\r\n");
+        let envelope = if expected.is_some() { author } else { "ada@acme.example" };
+        let reply = client.deliver(envelope, &["bob@acme.example"], text.as_bytes()).await;
+        assert_eq!(reply.starts_with("250"), expected.is_some(), "{fields}: {reply}");
+        let Some(has_sender) = expected else { continue };
+        server.deliver();
+        let source = String::from_utf8(server.mail_of("bob").pop().unwrap().1).unwrap();
+        assert_eq!(source.contains("\r\nSender: <ada@acme.example>\r\n"), has_sender, "{source}");
+    }
 }
 
 /// Ada writes as the team, and for Bob.

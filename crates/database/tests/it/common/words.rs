@@ -41,6 +41,7 @@ impl Words for DatabaseError {
                 Oversized::Readers => "too_many_readers",
                 Oversized::LocalDocuments => "too_many_local_documents",
                 Oversized::Folder => "folder_used_up",
+                Oversized::Database => "quota_exceeded",
             },
             Self::Full { .. } => "insufficient_storage",
             Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => "service_unavailable",

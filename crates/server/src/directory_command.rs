@@ -1,0 +1,192 @@
+//! `scrinium person set`, `group set` and `domain`: fields of the directory's documents, without writing JSON by hand.
+
+use scrinium_directory::{DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, Found, NameLookup};
+use serde_json::{Value, json};
+
+use crate::cli::{DomainCommand, Failure, SetArguments, Terminal};
+use crate::config::Settings;
+use crate::registry::{self, Entry, Registry, entry_of};
+
+/// What a field holds.
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    /// Texts, separated by commas.
+    List,
+    /// `true` or `false`.
+    Flag,
+}
+
+const PERSON_FIELDS: [(&str, Kind); 20] = [
+    ("FullName", Kind::List),
+    ("InternetAddress", Kind::Text),
+    ("Addresses", Kind::List),
+    ("Roles", Kind::List),
+    ("Expires", Kind::Text),
+    ("Protocols", Kind::List),
+    ("SecondFactor", Kind::Text),
+    ("ForwardTo", Kind::List),
+    ("ForwardOnly", Kind::Flag),
+    ("SendAs", Kind::List),
+    ("SendOnBehalf", Kind::List),
+    ("MailReaders", Kind::List),
+    ("MailEditors", Kind::List),
+    ("Language", Kind::Text),
+    ("TimeZone", Kind::Text),
+    ("OutOfOffice", Kind::Flag),
+    ("OutOfOfficeFrom", Kind::Text),
+    ("OutOfOfficeUntil", Kind::Text),
+    ("OutOfOfficeSubject", Kind::Text),
+    ("OutOfOfficeText", Kind::Text),
+];
+
+const GROUP_FIELDS: [(&str, Kind); 8] = [
+    ("InternetAddress", Kind::Text),
+    ("Addresses", Kind::List),
+    ("Members", Kind::List),
+    ("Owners", Kind::List),
+    ("MayWrite", Kind::Text),
+    ("Writers", Kind::List),
+    ("SendAs", Kind::List),
+    ("SendOnBehalf", Kind::List),
+];
+
+const DOMAIN_FIELDS: [(&str, Kind); 1] = [("CatchAll", Kind::Text)];
+
+/// Carries out `scrinium person set`.
+pub(crate) fn set_person(
+    settings: &Settings,
+    asked: &SetArguments,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let person = registry::person_called(&registry::names(registry.as_ref())?, &asked.name)?;
+    let mut entry = entry_of(registry.as_ref(), &person.id)?;
+    set(&mut entry, &asked.values, &PERSON_FIELDS)?;
+    registry.write(&entry)?;
+    told(&person.short_name, &entry, &PERSON_FIELDS, terminal)
+}
+
+/// Carries out `scrinium group set`.
+pub(crate) fn set_group(
+    settings: &Settings,
+    asked: &SetArguments,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let Found::Group(group) = registry::names(registry.as_ref())?.find(&asked.name) else {
+        return Err(Failure::Work(format!(
+            "no group of the directory is called {:?}; scrinium group list shows all",
+            asked.name
+        )));
+    };
+    let mut entry = entry_of(registry.as_ref(), &group.id)?;
+    set(&mut entry, &asked.values, &GROUP_FIELDS)?;
+    registry.write(&entry)?;
+    told(&group.list_name, &entry, &GROUP_FIELDS, terminal)
+}
+
+/// Carries out `scrinium domain`.
+pub(crate) fn domain(
+    settings: &Settings,
+    command: &DomainCommand,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    match command {
+        DomainCommand::Set(asked) => set_domain(settings, asked, terminal),
+        DomainCommand::Remove { name, connection } => {
+            let registry = registry::open(settings, connection, terminal)?;
+            let mut entry = entry_of(registry.as_ref(), &id_of(name))?;
+            entry.insert("_deleted".to_owned(), json!(true));
+            registry.write(&entry)?;
+            terminal.data(
+                &format!("the directory says nothing of {name} any more\n"),
+                &json!({"domain": name, "removed": true}),
+            )
+        }
+        DomainCommand::List { connection } => {
+            list(registry::open(settings, connection, terminal)?.as_ref(), terminal)
+        }
+    }
+}
+
+fn id_of(name: &str) -> String {
+    format!("{DOMAIN_PREFIX}{}", name.to_lowercase())
+}
+
+fn set_domain(settings: &Settings, asked: &SetArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let id = id_of(&asked.name);
+    let is_it = |entry: &Entry| entry.get("_id").and_then(Value::as_str) == Some(id.as_str());
+    let mut entry = registry.entries(&id)?.into_iter().find(is_it).unwrap_or_else(|| {
+        Entry::from_iter([("_id".to_owned(), json!(id)), ("Form".to_owned(), json!(DOMAIN_FORM))])
+    });
+    set(&mut entry, &asked.values, &DOMAIN_FIELDS)?;
+    registry.write(&entry)?;
+    told(&asked.name.to_lowercase(), &entry, &DOMAIN_FIELDS, terminal)
+}
+
+fn list(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Failure> {
+    let entries = registry.entries(DOMAIN_PREFIX)?;
+    let domains = entries.iter().filter_map(|entry| {
+        let id = entry.get("_id").and_then(Value::as_str)?;
+        DirectoryDomain::read(id, entry).ok()
+    });
+    let (mut text, mut values) = (String::new(), Vec::new());
+    for domain in domains {
+        let catch_all = domain.catch_all.as_deref().unwrap_or("nobody");
+        text.push_str(&format!("{}  (mail for unknown addresses: {catch_all})\n", domain.name));
+        values.push(json!({"domain": domain.name, "catch_all": domain.catch_all}));
+    }
+    terminal.data(&text, &Value::from(values))
+}
+
+/// Sets `FIELD=VALUE` each; without a value the field goes.
+fn set(entry: &mut Entry, values: &[String], known: &[(&str, Kind)]) -> Result<(), Failure> {
+    for value in values {
+        let (field, text) = value
+            .split_once('=')
+            .ok_or_else(|| Failure::Use(format!("{value:?} is not of the form FIELD=VALUE")))?;
+        let (field, kind) =
+            known.iter().find(|(name, _)| name.eq_ignore_ascii_case(field)).ok_or_else(|| {
+                let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+                Failure::Use(format!("{field:?} is no field that can be set; there are {}", names.join(", ")))
+            })?;
+        let text = text.trim();
+        let parts = || text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<&str>>();
+        let value = match kind {
+            // A list stays where it is empty: a person without roles, a group without members.
+            Kind::List => json!(parts()),
+            _ if text.is_empty() => Value::Null,
+            Kind::Text => json!(text),
+            Kind::Flag => json!(
+                text.parse::<bool>()
+                    .map_err(|_| { Failure::Use(format!("{field} is true or false, not {text:?}")) })?
+            ),
+        };
+        match value {
+            Value::Null => drop(entry.shift_remove(*field)),
+            value => drop(entry.insert((*field).to_owned(), value)),
+        }
+    }
+    Ok(())
+}
+
+/// Shows what stands in the fields now.
+fn told(name: &str, entry: &Entry, known: &[(&str, Kind)], terminal: &Terminal) -> Result<(), Failure> {
+    let (mut text, mut data) = (format!("{name}\n"), Entry::new());
+    data.insert("name".to_owned(), json!(name));
+    for (field, _) in known {
+        let Some(value) = entry.get(*field) else { continue };
+        let shown = match value {
+            Value::Array(values) => values.iter().filter_map(Value::as_str).collect::<Vec<&str>>().join(", "),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        if !shown.is_empty() {
+            text.push_str(&format!("  {field}: {shown}\n"));
+        }
+        data.insert((*field).to_owned(), value.clone());
+    }
+    terminal.data(&text, &Value::Object(data))
+}

@@ -1,0 +1,78 @@
+//! `scrinium person set`, `group set` and `domain`: with a server, and on a data folder that no server uses.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::common::{SMALL, Server, beside};
+
+/// Where commands run, and where the server listens, if there is one.
+struct Place<'p> {
+    root: &'p Path,
+    listen: String,
+}
+
+/// What a command tells as data; else what it says, with its exit code.
+fn run(place: &Place<'_>, arguments: &[&str]) -> Result<Value, (i32, String)> {
+    let output =
+        beside(place.root, SMALL, &place.listen, &[&["--json"], arguments].concat()).output().unwrap();
+    if output.status.success() {
+        return Ok(serde_json::from_slice(&output.stdout).unwrap());
+    }
+    Err((output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
+fn check(place: &Place<'_>, name: &str) {
+    let address = format!("{name}.two@acme.example");
+    run(place, &["person", "add", name, "--no-password", "--role", "clerk"]).unwrap();
+    let set = [
+        "person",
+        "set",
+        name,
+        &format!("Addresses={address}, {name}@b.example"),
+        "language=de",
+        "ForwardOnly=true",
+    ];
+    let shown = run(place, &set).unwrap();
+    assert_eq!(shown["Addresses"], json!([address, format!("{name}@b.example")]));
+    assert_eq!((&shown["Language"], &shown["ForwardOnly"]), (&json!("de"), &json!(true)));
+    let shown =
+        run(place, &["person", "set", name, "Addresses=", "ForwardOnly=", "TimeZone=europe/berlin"]).unwrap();
+    assert_eq!((&shown["Addresses"], shown.get("ForwardOnly")), (&json!([]), None));
+    assert_eq!((&shown["Roles"], &shown["Language"]), (&json!(["clerk"]), &json!("de")), "others stay");
+    for (wrong, code, words) in [
+        ("ShortName=x", 2, "no field that can be set"),
+        ("Addresses", 2, "FIELD=VALUE"),
+        ("ForwardOnly=perhaps", 2, "true or false"),
+        ("Addresses=nowhere", 1, "name@domain"),
+        ("TimeZone=Mars/Olympus", 1, "time zone"),
+        ("Language=a language", 1, "language"),
+        ("OutOfOfficeUntil=tomorrow", 1, "2027-01-31"),
+    ] {
+        let (found, text) = run(place, &["person", "set", name, wrong]).unwrap_err();
+        assert!(found == code && text.contains(words), "{wrong}: {found} {text}");
+    }
+    let group = format!("Group of {name}");
+    run(place, &["group", "add", &group, name]).unwrap();
+    let shown =
+        run(place, &["group", "set", &group, "MayWrite=everybody", &format!("Owners={name}")]).unwrap();
+    assert_eq!((&shown["MayWrite"], &shown["Members"]), (&json!("everybody"), &json!([name])));
+    assert_eq!(run(place, &["group", "set", &group, "MayWrite=anybody"]).unwrap_err().0, 1);
+    assert_eq!(run(place, &["group", "set", name, "MayWrite=people"]).unwrap_err().0, 1);
+    let domain = format!("{name}.example");
+    run(place, &["domain", "set", &domain.to_uppercase(), &format!("CatchAll={name}")]).unwrap();
+    let listed = run(place, &["domain", "list"]).unwrap();
+    assert!(listed.as_array().unwrap().contains(&json!({"domain": domain, "catch_all": name})), "{listed}");
+    run(place, &["domain", "remove", &domain]).unwrap();
+    assert!(!run(place, &["domain", "list"]).unwrap().to_string().contains(&domain));
+    assert_eq!(run(place, &["domain", "remove", &domain]).unwrap_err().0, 1);
+}
+
+#[test]
+fn fields_are_set_with_a_server_and_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path(), &SMALL);
+    check(&Place { root: folder.path(), listen: server.address().to_string() }, "ada");
+    assert!(server.terminate(std::time::Duration::from_secs(30)).success());
+    check(&Place { root: folder.path(), listen: "127.0.0.1:1".to_owned() }, "bob");
+}
