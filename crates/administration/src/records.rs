@@ -87,7 +87,7 @@ impl Records {
         let json = serde_json::to_string(request).map_err(|error| internal(&error))?;
         let edit = Edit { json: json.into(), ..Edit::default() };
         let updated = self.database()?.update_one(edit, EditMode::Interactive, &RECORDS)?;
-        request.revision = Some(updated.revision.to_string());
+        request.revision = Some(updated.revision);
         Ok(())
     }
 

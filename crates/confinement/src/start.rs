@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 /// A program that is started once more, as it is, whatever lies under its name by now.
 const SELF: &str = "/proc/self/exe";
 
-/// A process, which ends with whoever started it.
+/// A process, which ends with the one who started it.
 #[derive(Debug)]
 pub struct RunningProcess(pub Child);
 

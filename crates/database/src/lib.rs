@@ -44,6 +44,7 @@ mod testing;
 mod unread;
 mod update;
 mod validation;
+mod within_quota;
 pub mod writer;
 
 pub use access::identity::{GROUPS_MAX, Identity, VIEWER_ROLE};

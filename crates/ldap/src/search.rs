@@ -9,7 +9,7 @@ use scrinium_ldap_wire::{
 use crate::request::Search;
 use crate::session::SessionOptions;
 
-/// How a search that is under way is told.
+/// What is known of a search that is under way.
 #[derive(Debug)]
 pub(crate) struct Telling {
     id: MessageId,

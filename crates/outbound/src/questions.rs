@@ -20,7 +20,7 @@ impl Dns {
             Question::MailHosts(name) => (whole_name(name.as_str()), RecordType::MX),
             Question::Names(address) => (Some(Name::from(*address)), RecordType::PTR),
         };
-        // What cannot be a name of DNS is none.
+        // DNS cannot hold such a name.
         let Some(name) = name else { return Answer::NoSuchName };
         match self.resolver.lookup(name, kind).await {
             Ok(found) => answer_of(kind, found.answers()),

@@ -34,7 +34,7 @@ impl Signing {
     }
 
     /// A message with its signatures in front, if somebody signs for its author. One that cannot be read to its end is given back as it
-    /// is: whoever sends it finds out.
+    /// is: the one who sends it finds out.
     pub(crate) async fn signed(&self, text: &TextSource, now_ms: u64) -> TextSource {
         if self.signers.read().is_empty() {
             return text.clone();

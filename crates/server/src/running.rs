@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use scrinium_accounting::Accounts;
 use scrinium_administration::{Requests, RequestsHandle};
+use scrinium_catalog::Databases;
 use scrinium_clock::milliseconds;
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
@@ -13,6 +14,7 @@ use scrinium_mail::{IncomingMail, Mailboxes, Resolver, Router, RouterHandle, Rou
 use scrinium_outbound::OutboundHandle;
 use scrinium_port::{Port, Ports};
 use scrinium_replication::Replicator;
+use scrinium_statistics::Registry;
 use scrinium_store::Purpose;
 use tokio::task::JoinHandle;
 
@@ -24,7 +26,7 @@ use crate::credentials::{self, Credentials, PASSWORD_VARIABLE};
 use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
-use crate::log_database::LogWriter;
+use crate::log_database::{LogDatabase, LogWriter};
 use crate::mail_ports::{MailParts, listening, mail_ports};
 use crate::mail_rules::KeptRules;
 use crate::people::{People, PeopleParts};
@@ -112,17 +114,9 @@ impl Running {
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
         let notices = mailboxes.clone();
-        let recorded = log.clone();
-        let mail = IncomingMail::new(&storage.databases, mailboxes, resolver.clone(), statistics)
-            .on_routed(move |routed| recorded.routed(routed));
-        let parts = MailParts {
-            resolver,
-            mail,
-            accounts: accounts.clone(),
-            logins,
-            tokens,
-            open: state.open_connections(),
-        };
+        let mail = incoming_mail(&storage.databases, (mailboxes, resolver.clone()), &log, statistics);
+        let (accounts_of_mail, open) = (accounts.clone(), state.open_connections());
+        let parts = MailParts { resolver, mail, accounts: accounts_of_mail, logins, tokens, open };
         let ports = bind(ground, &settings, (&state, &parts), accounts)?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));
@@ -187,6 +181,18 @@ fn begin_requests(
     let requests = requests.start().map_err(Failure::work)?;
     let source = source.map(|source| source.start(ground.shutdown().clone())).transpose();
     Ok((requests, source.map_err(Failure::work)?))
+}
+
+/// What takes messages that come in. What becomes of them is on record.
+fn incoming_mail(
+    databases: &Databases,
+    (mailboxes, resolver): (Mailboxes, Resolver),
+    log: &LogDatabase,
+    statistics: &Registry,
+) -> IncomingMail {
+    let recorded = log.clone();
+    let mail = IncomingMail::new(databases, mailboxes, resolver, statistics);
+    mail.on_routed(move |routed| recorded.routed(routed))
 }
 
 fn http_options(ground: &Ground, settings: &Settings, accounts: &Accounts) -> HttpOptions {

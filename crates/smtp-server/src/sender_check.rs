@@ -21,7 +21,7 @@ const DNS_TIME: Duration = Duration::from_secs(20);
 
 /// Answers questions about senders.
 pub trait SenderDns: Send + Sync {
-    /// Asks one question; whoever calls bounds the time.
+    /// Asks one question; the caller bounds the time.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
 }
 

@@ -148,7 +148,7 @@ fn field() -> impl Strategy<Value = Value> {
 fn document() -> impl Strategy<Value = (Value, Vec<&'static str>)> {
     let readers = prop::sample::subsequence(vec!["ada", "bob", "eve"], 0..=3);
     (field(), field(), field(), 0..2_000_u64, readers).prop_map(|(readers, authors, other, number, marks)| {
-        let mut document = json!({"Other": other, "Number": number, "Body": "ada ".repeat(number as usize)});
+        let mut document = json!({"Other": other, "Number": number, "Body": "ada ".repeat(usize::try_from(number).unwrap())});
         for (name, value) in [("Readers", readers), ("Authors", authors)] {
             if !value.is_null() {
                 document[name] = value;

@@ -1,5 +1,5 @@
 //! Requests that rename and remove people and groups, on databases that are real.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;
 mod killed;

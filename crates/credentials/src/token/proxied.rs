@@ -1,7 +1,7 @@
 //! CouchDB's proxy authentication: a proxy that shares a secret with the server says who asks.
 //!
 //! The token is the HMAC of the name alone. It does not end and says nothing of the roles, so that it is worth something only from
-//! the proxy itself: whoever asks this must know that the request came from there.
+//! the proxy itself: the caller must know that the request came from there.
 
 use data_encoding::HEXLOWER_PERMISSIVE;
 use ring::hmac;

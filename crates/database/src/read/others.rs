@@ -67,7 +67,7 @@ impl Database {
         Ok(others)
     }
 
-    /// Documents with conflicts that nobody has settled, at most so many, in no order that means anything but always the same;
+    /// Documents with conflicts that nobody has settled, at most `documents_max`, in no order that means anything but always the same;
     /// and whether there are more, which are had by asking again for those after the last. The cost goes with the leaves
     /// other than winners, not with the documents.
     pub fn conflicted_documents(

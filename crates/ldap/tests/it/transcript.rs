@@ -51,7 +51,11 @@ fn nobody_sees_more_than_the_root_entry() {
         ["dc=example,dc=org", "cn=Subschema", "ou=people,dc=example,dc=org"].iter().enumerate()
     {
         assert!(
-            give(&mut session, &bytes(number as u32 + 2, search(base, Scope::Subtree, "(cn=*)"))).is_none()
+            give(
+                &mut session,
+                &bytes(u32::try_from(number).unwrap() + 2, search(base, Scope::Subtree, "(cn=*)"))
+            )
+            .is_none()
         );
         assert_eq!(code(&mut session), ResultCode::INSUFFICIENT_ACCESS_RIGHTS, "{base}");
     }

@@ -12,7 +12,7 @@ use super::{Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, U
 /// Of more failures than these nobody reads.
 const MOST_FAILURES: usize = 1_000;
 
-/// Mail that so many have passed on stays with the last of them.
+/// Mail that this many have passed on stays with the last of them.
 const MOST_PASSED_ON: usize = 10;
 
 /// One who is to be visited.
@@ -80,7 +80,7 @@ impl<'r> Walk<'r> {
     fn visit(&mut self, step: &Step, waiting: &mut Vec<Step>) {
         match self.resolver.recipient(&step.written) {
             Found::Person(person) => self.meet(person, step, waiting),
-            Found::Group(group) => self.enter(group, step, waiting),
+            Found::Group(group) => self.enter(&group, step, waiting),
             Found::Nobody => match self.resolver.outside(&step.written) {
                 Some(address) => self.leave(step, address),
                 None => self.fail(step, UndeliverableReason::Unknown),
@@ -114,8 +114,8 @@ impl<'r> Walk<'r> {
         }));
     }
 
-    fn enter(&mut self, group: Arc<Group>, step: &Step, waiting: &mut Vec<Step>) {
-        if step.group.is_none() && !self.resolver.may_write(self.writer, &group) {
+    fn enter(&mut self, group: &Arc<Group>, step: &Step, waiting: &mut Vec<Step>) {
+        if step.group.is_none() && !self.resolver.may_write(self.writer, group) {
             return self.fail(step, UndeliverableReason::NotAllowed);
         }
         let is_new = self.seen.insert(group.id.clone());
@@ -126,7 +126,7 @@ impl<'r> Walk<'r> {
         if is_new {
             waiting.extend(group.members.iter().rev().map(|name| Step {
                 written: name.clone(),
-                group: Some(Arc::clone(&group)),
+                group: Some(Arc::clone(group)),
                 passed_on: step.passed_on.clone(),
             }));
         }

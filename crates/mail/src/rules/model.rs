@@ -360,6 +360,7 @@ mod tests {
         memo
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "as `json!` makes them")]
     fn rules(rules: Value) -> Result<RuleSet, RuleSetError> {
         RuleSet::read(&json!({"rules": rules}), true)
     }

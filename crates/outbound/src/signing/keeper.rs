@@ -89,7 +89,7 @@ impl KeyKeeper {
         }
     }
 
-    /// Does what is due. What cannot be done is told, and tried again in the next round.
+    /// Does what is due. What cannot be done is logged, and tried again in the next round.
     pub async fn round(&self) {
         let mut published = Vec::new();
         for domain in &self.shared.domains {

@@ -75,8 +75,7 @@ async fn leaves_stay_where_the_one_that_takes_over_from_them_is_refused() {
     put(&one, design).await;
     let before = leaves(&one, "d");
     let administrator = Identity::new("admin", vec!["_admin".to_owned()]);
-    let session =
-        DatabaseSession::open(ground.databases.get("one").unwrap().clone(), &administrator).unwrap();
+    let session = DatabaseSession::open(ground.databases.get("one").unwrap(), &administrator).unwrap();
     let rule = SettleRule::parse(&json!({"union": ["Tags"]})).unwrap();
     let refusal = settle(&session, "d", &rule).unwrap_err();
     assert!(refusal.to_string().contains("one tag"), "{refusal}");

@@ -118,7 +118,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["set", "database"],
         arguments: "DATABASE PROPERTY=VALUE",
-        help: "Sets a property of a database: logged, full_text (true or false); quota_bytes, quota_documents (0 is none), quota_warn_percent",
+        help: "Sets a property of a database: logged, full_text (true or false); quota_bytes, quota_documents (0: no limit), quota_warn_percent",
         build: property,
     },
     CommandLine {

@@ -189,7 +189,7 @@ impl Follower {
             base: keys.base.clone(),
             filter,
             page_size: PAGE_SIZE,
-            entries_max: usize::try_from(keys.entries).unwrap_or(usize::MAX),
+            entries_max: keys.entries,
             values_max: VALUES_MAX,
             limits: MessageLimits::CLIENT,
         };

@@ -41,7 +41,7 @@ pub(crate) fn import(
     let plan = comparison.plan(&records, options).map_err(|error| Failure::Work(error.to_string()))?;
     let mut data = data_of(&plan, &records);
     if asked.dry_run {
-        data["dry_run"] = json!(true);
+        add(&mut data, "dry_run", json!(true));
         return terminal.data(&text_of(&plan, &records), &data);
     }
     let mut told_at = Instant::now();
@@ -58,10 +58,17 @@ pub(crate) fn import(
             applied.refused.push(format!("{}: {}", rename.name, error.reason()));
         }
     }
-    data["written"] = json!(applied.written);
-    data["refused"] = json!(applied.refused);
+    add(&mut data, "written", json!(applied.written));
+    add(&mut data, "refused", json!(applied.refused));
     terminal.data(&(text_of(&plan, &records) + &told(&applied)), &data)?;
     if applied.refused.is_empty() { Ok(()) } else { Err(Failure::Found) }
+}
+
+/// Says one thing more of what was done.
+fn add(data: &mut Value, name: &str, value: Value) {
+    if let Some(members) = data.as_object_mut() {
+        members.insert(name.to_owned(), value);
+    }
 }
 
 /// Reads a file by its name's end.

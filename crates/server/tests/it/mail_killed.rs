@@ -44,7 +44,8 @@ fn add_people(server: &Server) {
     let all: Vec<String> = (0..PEOPLE).map(|number| format!("p{number}")).collect();
     for (name, members) in [("two", &all[..2]), ("all", &all[..])] {
         docs.push(
-            json!({"_id": format!("group:{name}"), "Form": "Group", "ListName": name, "Members": members}),
+            json!({"_id": format!("group:{name}"), "Form": "Group", "ListName": name, "Members": members,
+                "MayWrite": "everybody"}),
         );
     }
     server.client().json("POST", "/directory/_bulk_docs", &json!({"docs": docs})).unwrap().expect(201);

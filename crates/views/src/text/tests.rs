@@ -196,8 +196,7 @@ fn an_index_that_lacks_a_word_or_has_one_too_many_is_found_and_built_again() {
     assert!(matches!(audited(&database), Audited::Differs(_)));
     database.text_audits().unwrap()[0].rebuild(&database).unwrap();
     assert!(matches!(audited(&database), Audited::Sound));
-    let (key, _) = block();
-    let mut other = key.clone();
+    let (mut other, _) = block();
     other[10] ^= 1;
     let mut batch = Batch::new();
     batch.put(Family::DerivedScan, &other, &value);
