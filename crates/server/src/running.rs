@@ -114,7 +114,7 @@ impl Running {
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
         let notices = mailboxes.clone();
-        let mail = incoming_mail(&storage.databases, (mailboxes, resolver.clone()), &log, statistics);
+        let mail = incoming_mail(&storage.databases, (mailboxes, resolver.clone()), log, statistics);
         let (accounts_of_mail, open) = (accounts.clone(), state.open_connections());
         let parts = MailParts { resolver, mail, accounts: accounts_of_mail, logins, tokens, open };
         let ports = bind(ground, &settings, (&state, &parts), accounts)?;
