@@ -49,6 +49,10 @@ pub struct Search {
     pub entries_max: usize,
     /// Whether the client asks for pages, which may have fewer entries.
     pub is_paged: bool,
+    /// How long it may take, in seconds; 0: the client does not say.
+    pub time_limit_s: u32,
+    /// A value of `uid` or `mail` that each entry has which the filter takes, where the filter says one, in ASCII.
+    pub key: Option<String>,
 }
 
 /// Somebody who was let in.

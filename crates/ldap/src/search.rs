@@ -2,8 +2,9 @@
 
 use scrinium_ldap_wire::schema::{RootDse, SUBSCHEMA_NAME, subschema_entry};
 use scrinium_ldap_wire::{
-    Control, DistinguishedName, Entry, LdapResult, Matcher, Message, MessageId, NormalName, Operation,
-    PAGED_RESULTS, PagedResults, ResultCode, START_TLS, Scope, SearchRequest, Selection, Truth, WHO_AM_I,
+    Control, DistinguishedName, Entry, Filter, LdapResult, Matcher, Message, MessageId, NormalName,
+    Operation, PAGED_RESULTS, PagedResults, ResultCode, START_TLS, Scope, SearchRequest, Selection, Truth,
+    WHO_AM_I,
 };
 
 use crate::request::Search;
@@ -83,8 +84,25 @@ pub(crate) fn ask(
         after: paged.as_ref().map(|paged| paged.cookie.clone()).filter(|cookie| !cookie.is_empty()),
         entries_max,
         is_paged: paged.is_some(),
+        time_limit_s: request.time_limit_s,
+        key: key_of(&request.filter),
     };
     Asked::Search(Box::new(search), telling(paged.is_some()))
+}
+
+/// What programs ask for that let somebody log in: one short name or address, so that nobody else need be looked at.
+fn key_of(filter: &Filter) -> Option<String> {
+    match filter {
+        Filter::And(all) => all.iter().find_map(key_of),
+        Filter::Equal(attribute, value) => {
+            let is_name = ["uid", "mail"].iter().any(|name| attribute.as_str().eq_ignore_ascii_case(name));
+            // A quoted address may be written in several ways, and other scripts have letters that are equal.
+            let is_plain = value.iter().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(byte));
+            let is_key = is_name && is_plain && !value.is_empty();
+            is_key.then(|| String::from_utf8(value.clone()).ok()).flatten()
+        }
+        _ => None,
+    }
 }
 
 impl Telling {

@@ -31,6 +31,7 @@ mod inspect_command;
 mod lab_command;
 #[cfg_attr(not(feature = "lab"), path = "no_laboratory.rs")]
 mod laboratory;
+mod ldap_ports;
 mod limits;
 mod log_command;
 mod log_database;

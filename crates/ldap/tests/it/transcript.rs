@@ -142,3 +142,22 @@ fn a_bind_takes_away_the_one_before_and_nothing_is_written() {
     give(&mut session, &bytes(9, Operation::Unbind));
     assert!(session.is_closed());
 }
+
+#[test]
+fn a_search_for_one_short_name_or_address_says_which() {
+    for (filter, key) in [
+        ("(uid=ada)", Some("ada")),
+        ("(&(objectClass=person)(MAIL=ada@example.org))", Some("ada@example.org")),
+        ("(|(uid=ada)(uid=bob))", None),
+        ("(!(uid=ada))", None),
+        ("(uid=a*)", None),
+        ("(cn=ada)", None),
+        ("(mail=\"a b\"@example.org)", None),
+        ("(uid=\u{e4}da)", None),
+    ] {
+        let mut session = bound();
+        let asked = give(&mut session, &bytes(2, search("dc=example,dc=org", Scope::Subtree, filter)));
+        let Some(Request::Search(request)) = asked else { panic!("a search") };
+        assert_eq!(request.key.as_deref(), key, "{filter}");
+    }
+}

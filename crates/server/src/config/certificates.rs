@@ -51,12 +51,14 @@ impl Configuration {
 
 /// The first key that lets a port be encrypted; `None` where none is.
 fn encrypted_ports(settings: &Settings) -> Option<&'static str> {
-    let Settings { http, https, smtp, submission, .. } = settings;
+    let Settings { http, https, smtp, submission, ldap, .. } = settings;
     let ports = [
         ("http.tls", http.tls),
         ("https.listen", !https.listen.is_empty()),
         ("submission.tls_listen", !submission.tls_listen.is_empty()),
         ("submission.listen", !submission.listen.is_empty()),
+        ("ldap.tls_listen", !ldap.tls_listen.is_empty()),
+        ("ldap.listen", !ldap.listen.is_empty()),
         ("smtp.starttls", smtp.starttls && !smtp.listen.is_empty()),
     ];
     ports.into_iter().find_map(|(key, is_encrypted)| is_encrypted.then_some(key))

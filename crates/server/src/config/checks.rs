@@ -62,6 +62,11 @@ pub(super) fn ldap_or_empty(text: &str) -> Result<(), String> {
     scrinium_ldap_wire::LdapUrl::parse(text).map(drop).map_err(|error| error.to_string())
 }
 
+/// A distinguished name, or nothing.
+pub(super) fn distinguished_name_or_empty(text: &str) -> Result<(), String> {
+    scrinium_ldap_wire::DistinguishedName::parse(text).map(drop).map_err(|error| error.to_string())
+}
+
 /// A filter of LDAP, or nothing.
 pub(super) fn filter_or_empty(text: &str) -> Result<(), String> {
     if text.is_empty() {

@@ -531,6 +531,22 @@ configuration! {
         socket: Text { form: "a path, or empty", check: checks::file_or_empty } = "", File;
     }
 
+    /// The directory for address books and other programs, by LDAP, only to be read (docs/operate/ldap.md). The certificate is
+    /// `http.tls_certificate`.
+    ldap as LdapSettings {
+        /// Where it listens, such as `0.0.0.0:389`. Clients encrypt the connection after it begins (StartTLS). Empty: nowhere.
+        listen: Addresses { at_least: 0 } = "", File;
+        /// Where it listens for connections that are encrypted from the beginning, such as `0.0.0.0:636`. Empty: nowhere.
+        tls_listen: Addresses { at_least: 0 } = "", File;
+        /// The name of the entry below which people and groups are, such as `dc=example,dc=org`. Empty: that of the first of
+        /// `mail.domains`.
+        base: Text { form: "a distinguished name, or empty", check: checks::distinguished_name_or_empty } = "", File;
+        /// Entries of one answer, at most. Who asks for pages gets more answers.
+        max_entries: Integer { min: 1, max: 100_000 } = "1000", Restart;
+        /// Whether programs of this machine, which come from a loopback address, may log in without TLS.
+        loopback_without_tls: Boolean = "false", File;
+    }
+
     /// Mail to other servers, by SMTP (docs/operate/mail-out.md).
     outbound as OutboundSettings {
         /// Which way mail for people elsewhere takes. `off`: none; its senders hear that the recipients are unknown. `mx`: to the hosts

@@ -35,6 +35,7 @@ mod hostile;
 mod import_port;
 #[cfg(feature = "lab")]
 mod lab_experiment;
+mod ldap;
 mod legal_hold;
 mod log_database;
 mod logins;
