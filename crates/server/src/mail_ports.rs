@@ -197,7 +197,8 @@ impl Maker<'_> {
         security: PortSecurity,
         surroundings: impl Surroundings,
     ) -> Arc<SmtpProtocol> {
-        let options = server_options(self.ground, self.settings, service);
+        let mut options = server_options(self.ground, self.settings, service);
+        options.has_tokens = service == Service::Submission && self.parts.tokens.is_some();
         let clock = self.ground.clock().clone();
         Arc::new(SmtpProtocol::new(options, security, Arc::new(surroundings), clock))
     }

@@ -411,7 +411,8 @@ fn tokens_of_a_provider_are_verified_by_keys_that_are_fetched_once() {
     // A mail program shows the same token (XOAUTH2, RFC 7628).
     change(&server, "ada", &json!({"Disabled": null}));
     let submitted = |token: &str| submitted(&server, token);
-    assert!(submitted(&provider.token("one", &claims(json!({})))).starts_with("235"));
+    let reply = submitted(&provider.token("one", &claims(json!({}))));
+    assert!(reply.starts_with("235"), "{reply}");
     for wrong in
         [json!({"aud": "other"}), json!({"preferred_username": "nobody"}), json!({"exp": now_s() - 600})]
     {

@@ -100,7 +100,7 @@ fn conflicts_are_counted_listed_and_settled_by_a_task() {
     brought.unwrap().expect(201);
     let mut say = |line: &str| {
         let answer = client.json("POST", "/_console", &json!({"command": line})).unwrap();
-        (answer.status, answer.text().to_owned())
+        (answer.status, answer.text())
     };
     assert!(say("show statistics Database.Conflicts.*").1.contains("700"));
     assert!(say("show conflicts plans").1.contains("There are more."));

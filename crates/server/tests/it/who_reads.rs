@@ -124,7 +124,7 @@ fn check_delegates(server: &Server, memo: &impl Fn(Value) -> Value) {
         rows.as_array().unwrap().iter().find(|row| row["doc"]["Sender"] == text).map(|row| row["doc"].clone())
     });
     let memo_path = format!("/mail%2Fada/{}", found["_id"].as_str().unwrap());
-    let mut marked = found.clone();
+    let mut marked = found;
     marked["Marked"] = json!(true);
     ask(server, "bob", "PUT", &memo_path, &marked).expect(403);
     ask(server, "eve", "PUT", &memo_path, &marked).expect(201);
