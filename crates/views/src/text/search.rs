@@ -259,10 +259,7 @@ impl OpenDatabase {
                 let reader = text.index.reader(&snapshot).map_err(text_error)?;
                 Ok(Reading::Ready(Opened { text, reader, snapshot }))
             }
-            Patience::Elsewhere(_) => {
-                let wanted = wanted.max(1);
-                Ok(Reading::Behind(self.update_elsewhere(Work::Text(text), wanted)?))
-            }
+            Patience::Elsewhere(_) => Ok(Reading::Behind(self.update_elsewhere(Work::Text(text), wanted)?)),
         }
     }
 
@@ -279,7 +276,7 @@ impl OpenDatabase {
                 tracing::warn!(database = self.name(), index = text.definition.name, %error, "rebuilding a text index");
                 let _updating = text.updater.lock();
                 scrinium_fulltext::FullTextIndex::reset(self.store(), text.id).map_err(text_error)?;
-                let wanted = self.visible_change_number().max(1);
+                let wanted = self.visible_change_number();
                 Ok(Reading::Behind(self.update_elsewhere(Work::Text(Arc::clone(text)), wanted)?))
             }
         }

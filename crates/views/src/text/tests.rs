@@ -71,13 +71,29 @@ fn search(query: &str) -> TextSearch {
 fn ask(database: &OpenDatabase, query: &str) -> TextAnswer {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut reached = None;
-    loop {
+    for _ in 0..100 {
         let asked = database.begin_text(&TextTarget::Documents, &search(query), &SERVER, reached);
         match asked.unwrap() {
             Reading::Ready(answer) => return answer,
             Reading::Behind(update) => reached = Some(runtime.block_on(update.done()).unwrap()),
         }
     }
+    panic!("the index is never up to date");
+}
+
+/// What cannot be read is built again, and then has reached all there is, if that is nothing.
+#[test]
+fn a_damaged_index_without_documents_is_not_asked_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions { sync: false, ..StoreOptions::new(folder.path()) };
+    let store = Store::open(options, &Registry::new()).unwrap();
+    let database = TestServer::new(&store).create("db");
+    database.change_properties(Properties { full_text: true, ..Properties::default() }).unwrap();
+    let id = database.own_text_index().unwrap().id;
+    let mut batch = Batch::new();
+    batch.put(Family::DerivedPoint, &id.to_be_bytes(), b"\x01 what is this");
+    store.derived().write(batch).unwrap();
+    assert!(ask(&database, "alpha").hits.is_empty());
 }
 
 fn write(
