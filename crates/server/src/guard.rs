@@ -10,8 +10,8 @@ use scrinium_directory::{
     DIRECTORY_DATABASE, Directory, Found, NameLookup, OPENING_FIELDS, PERSON_FORM, Person, check_password,
 };
 use scrinium_mail::{
-    Resolver, SendRight, check_mailable, field, format_address, is_rules_document, keep_server_fields,
-    let_delegates_in, note_submitter,
+    Resolver, RuleBook, RuleOwner, SendRight, check_mailable, field, format_address, is_rules_document,
+    keep_server_fields, let_delegates_in, note_submitter,
 };
 use serde_json::{Map, Value};
 
@@ -59,6 +59,7 @@ impl Guard for OwnDatabases {
             }
             check_proof(&submission, &directory)?;
             let guarded = directory.check(&submission)?;
+            forget_rules(&submission, &directory, &guarded.document)?;
             open_to_delegates(&directory, &guarded.document)?;
             return Ok(guarded);
         }
@@ -103,6 +104,19 @@ fn check_rules(submission: &Submission<'_>) -> Result<(), DatabaseError> {
         return Err(forbidden("Mail rules are set by `/_mail_rules`.".to_owned()));
     }
     Ok(())
+}
+
+/// Who is new gets no rules of somebody who had the same id before: their mail would go where that one wanted it.
+fn forget_rules(
+    submission: &Submission<'_>,
+    directory: &Directory,
+    document: &Map<String, Value>,
+) -> Result<(), DatabaseError> {
+    let text = |member: &str| document.get(member).and_then(Value::as_str).unwrap_or_default();
+    if text("Form") != PERSON_FORM || submission.present()?.is_some() {
+        return Ok(());
+    }
+    RuleBook::new(directory.databases()).forget(RuleOwner::Person(text("_id")))
 }
 
 /// Requests say what the server has done and does next, so that it alone writes them.

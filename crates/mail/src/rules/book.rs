@@ -99,16 +99,26 @@ impl RuleBook {
         let set = RuleSet::read(rules, owner == RuleOwner::Server)?;
         let database = self.databases.get(DIRECTORY_DATABASE)?;
         let id = owner.id();
-        let stored = match database.read(&id, &ReadOptions::default(), &KEEPER) {
-            Ok(document) => Some(document.revision),
-            Err(DatabaseError::NotFound { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
+        let stored = stored_revision(&database, &id)?;
         let mut document = json!({"_id": id, "Form": FORM, "Rules": set.to_value()});
         if let (Some(revision), Some(members)) = (stored, document.as_object_mut()) {
             members.insert("_rev".to_owned(), Value::from(revision));
         }
         let edit = Edit { json: document.to_string().into(), ..Edit::default() };
+        database.update_one(edit, EditMode::Interactive, &KEEPER)?;
+        Ok(())
+    }
+
+    /// Removes rules whose owner is no more, before somebody else gets the owner's id: they lead mail to where the owner wanted it.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn forget(&self, owner: RuleOwner<'_>) -> Result<(), DatabaseError> {
+        let database = self.databases.get(DIRECTORY_DATABASE)?;
+        let id = owner.id();
+        let Some(revision) = stored_revision(&database, &id)? else { return Ok(()) };
+        let json = json!({"_id": id, "_rev": revision, "_deleted": true}).to_string();
+        let edit = Edit { json: json.into(), ..Edit::default() };
         database.update_one(edit, EditMode::Interactive, &KEEPER)?;
         Ok(())
     }
@@ -145,6 +155,14 @@ impl RuleBook {
             known.sets.insert(id, set.clone());
         }
         Ok(set)
+    }
+}
+
+fn stored_revision(database: &OpenDatabase, id: &str) -> Result<Option<String>, DatabaseError> {
+    match database.read(id, &ReadOptions::default(), &KEEPER) {
+        Ok(document) => Ok(Some(document.revision)),
+        Err(DatabaseError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

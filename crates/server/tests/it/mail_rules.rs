@@ -92,3 +92,25 @@ fn each_sets_their_own_and_administrators_those_of_the_server() {
     let refused = send(&mail, "ada", "sort-again");
     assert!(refused.starts_with("550 5.7.1 Not today."), "{refused}");
 }
+
+#[test]
+fn who_gets_an_id_that_somebody_had_gets_none_of_their_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = MailServer::start(folder.path());
+    let (mut admin, mut own) = (mail.server.client(), ada(&mail));
+    own.json("PUT", "/_mail_rules", &rules(&json!([{"forward": "old@far.example"}]))).unwrap().expect(200);
+    let person = "/directory/person:ada";
+    let mut stored = admin.get(person).unwrap().expect(200).value();
+    let revision = stored["_rev"].as_str().unwrap().to_owned();
+    // An edit is of the same person.
+    stored["JobTitle"] = json!("analyst");
+    let edited = admin.json("PUT", person, &stored).unwrap().expect(201).value();
+    assert_ne!(edited["rev"], json!(revision));
+    assert_ne!(own.get("/_mail_rules").unwrap().expect(200).value(), json!({"rules": []}));
+    let path = format!("{person}?rev={}", edited["rev"].as_str().unwrap());
+    admin.json("DELETE", &path, &Value::Null).unwrap().expect(200);
+    let another =
+        json!({"Form": "Person", "ShortName": "ada", "FullName": ["Ada Another"], "password": SECRET});
+    admin.json("PUT", person, &another).unwrap().expect(201);
+    assert_eq!(ada(&mail).get("/_mail_rules").unwrap().expect(200).value(), json!({"rules": []}));
+}
