@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use scrinium_accounting::Holder;
 use scrinium_credentials::{Protocol, ProtocolSet, Standing, StoredCredentials};
 use serde_json::Value;
 
 use crate::DirectoryError;
+use crate::administrator::ADMINISTRATOR_ROLE;
 use crate::delegates::Delegates;
 use crate::fields::{Fields, addresses, check_address, check_identity, flag, refuse, text, texts, time_ms};
 use crate::preferences::{Absence, language, time_zone};
@@ -153,6 +155,13 @@ impl Person {
     #[must_use]
     pub fn has_role(&self, role: &str) -> bool {
         self.roles.iter().any(|held| held == role)
+    }
+
+    /// For whom connections and requests of theirs count.
+    #[must_use]
+    pub fn holder(&self) -> Holder {
+        let name = Arc::from(self.short_name.as_str());
+        if self.has_role(ADMINISTRATOR_ROLE) { Holder::Administrator(name) } else { Holder::Person(name) }
     }
 }
 

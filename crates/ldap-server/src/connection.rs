@@ -221,19 +221,9 @@ fn sasl_connection(shared: &SharedProtocol, link: &Link, stream: Option<&PortStr
         || shared.trusts_loopback && address.is_loopback();
     let protection = if is_protected { Protection::Protected } else { Protection::Open };
     let approach = Approach { protocol: Protocol::Ldap, protection, address };
-    SaslConnection { approach, bindings: bindings(shared, stream) }
-}
-
-/// What a log-in can be bound to.
-fn bindings(shared: &SharedProtocol, stream: Option<&PortStream>) -> ChannelBindings {
-    let Some(session) = stream.and_then(PortStream::session) else { return ChannelBindings::default() };
-    // RFC 9266, section 4.2: only where TLS 1.3 is spoken, which has no renegotiation that would break the binding.
-    let is_13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
-    let exporter = session.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b""));
-    ChannelBindings {
-        exporter: exporter.ok().filter(|_| is_13),
-        server_end_point: shared.server_end_point.clone(),
-    }
+    let exporter = stream.and_then(PortStream::exporter);
+    let server_end_point = stream.filter(|stream| stream.is_encrypted()).and(shared.server_end_point.clone());
+    SaslConnection { approach, bindings: ChannelBindings { exporter, server_end_point } }
 }
 
 /// The mechanisms of SASL that are offered. There are none where others can listen: what is read after a log-in would go in the

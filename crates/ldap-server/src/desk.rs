@@ -8,8 +8,7 @@ use scrinium_credentials::sasl::SaslMechanism;
 use scrinium_credentials::{Answer as Denial, Proof, Protocol};
 use scrinium_database::{DatabaseError, Identity};
 use scrinium_directory::{
-    ADMINISTRATOR_ROLE, Approach, Login, LoginError, Logins, NameLookup, Person, SaslConnection, SaslError,
-    SaslLogin, SaslReply,
+    Approach, Login, LoginError, Logins, NameLookup, SaslConnection, SaslError, SaslLogin, SaslReply,
 };
 use scrinium_ldap::{Answer, Binding, Request, Search};
 use scrinium_ldap_wire::{Assertion, DistinguishedName, LdapResult, ResultCode, Secret, compare};
@@ -69,7 +68,7 @@ impl Desk {
     pub(crate) fn account(&self) -> Account {
         let accounts = &self.shared.accounts;
         let holder = match &self.login {
-            Some(login) => holder(&login.person),
+            Some(login) => login.person.holder(),
             None => Holder::Network(accounts.network(self.link.peer.address)),
         };
         self.link.account(&holder, accounts)
@@ -159,7 +158,7 @@ impl Desk {
 
     fn bound(&mut self, login: Login, data: Option<Vec<u8>>) -> Reply {
         // From now on the connection is the person's.
-        let _account = self.link.account(&holder(&login.person), &self.shared.accounts);
+        let _account = self.link.account(&login.person.holder(), &self.shared.accounts);
         let name = self.shared.searcher.names.person(&login.person.short_name);
         let binding = Binding { name: name.map(|name| name.to_string()).unwrap_or_default() };
         self.login = Some(login);
@@ -175,7 +174,7 @@ impl Desk {
         };
         let groups = self.shared.searcher.directory.groups_of(&person);
         let identity = Identity::with_groups(&person.short_name, &person.roles, &groups);
-        let account = self.link.account(&holder(&person), &self.shared.accounts);
+        let account = self.link.account(&person.holder(), &self.shared.accounts);
         Some(Asker { identity, account })
     }
 
@@ -276,12 +275,6 @@ fn within(search: &Search) -> Duration {
         0 => SEARCH_WITHIN,
         seconds => Duration::from_secs(u64::from(seconds)).min(SEARCH_WITHIN),
     }
-}
-
-/// For whom a connection of theirs counts.
-fn holder(person: &Person) -> Holder {
-    let name = Arc::from(person.short_name.as_str());
-    if person.has_role(ADMINISTRATOR_ROLE) { Holder::Administrator(name) } else { Holder::Person(name) }
 }
 
 const WRONG: &str = "the name or the password is wrong; where two-step sign-in is on, use an app password";

@@ -59,6 +59,16 @@ impl PortStream {
             Self::Encrypted(stream) => Some(stream.get_ref().1),
         }
     }
+
+    /// What a log-in over this stream can be bound to (RFC 9266, `tls-exporter`). Only where TLS 1.3 is spoken, which has no
+    /// renegotiation that would break the binding (§4.2).
+    #[must_use]
+    pub fn exporter(&self) -> Option<[u8; 32]> {
+        let session = self.session()?;
+        let is_13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
+        let exporter = session.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b""));
+        exporter.ok().filter(|_| is_13)
+    }
 }
 
 macro_rules! either {

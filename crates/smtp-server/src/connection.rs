@@ -232,11 +232,8 @@ fn encryption_of(stream: &PortStream, security: &PortSecurity) -> Option<Encrypt
     let session = stream.session()?;
     let suite = session.negotiated_cipher_suite();
     let cipher = suite.and_then(|suite| suite.suite().as_str().map(str::to_owned));
-    // RFC 9266 §4.2: only where TLS 1.3 is spoken, which has no renegotiation that would break the binding.
-    let is_13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
-    let exporter = session.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b""));
     let mut encryption = Encryption { cipher, ..Encryption::default() };
-    encryption.bindings.exporter = exporter.ok().filter(|_| is_13);
+    encryption.bindings.exporter = stream.exporter();
     encryption.bindings.server_end_point.clone_from(&security.server_end_point);
     Some(encryption)
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use scrinium_accounting::{Account, Accounts, Holder};
+use scrinium_accounting::{Account, Accounts};
 use scrinium_credentials::sasl::Claim;
 use scrinium_credentials::{Answer as Denial, Protection, Protocol};
-use scrinium_directory::{ADMINISTRATOR_ROLE, Approach, Login, LoginError, Logins, Person, TokenVerifier};
+use scrinium_directory::{Approach, Login, LoginError, Logins, Person, TokenVerifier};
 use scrinium_mail::{Deposited, IncomingMail, Resolver, SendRight, Writer, authors_of};
 use scrinium_port::Link;
 use scrinium_smtp::{
@@ -155,7 +155,7 @@ impl Submitter {
         };
         let id = login.person.id.clone();
         // From now on the connection is the person's.
-        let account = self.link.account(&holder(&login.person), &options.accounts);
+        let account = self.link.account(&login.person.holder(), &options.accounts);
         self.admitted = Some(Admitted { login, account });
         Answer::Login(LoginVerdict::Admitted(id))
     }
@@ -321,12 +321,6 @@ impl Shared {
         })?;
         Ok(SenderField::Set(own))
     }
-}
-
-/// For whom a connection of theirs counts.
-fn holder(person: &Person) -> Holder {
-    let name = Arc::from(person.short_name.as_str());
-    if person.has_role(ADMINISTRATOR_ROLE) { Holder::Administrator(name) } else { Holder::Person(name) }
 }
 
 /// What the client hears of a log-in that let nobody in (RFC 4954 §6, RFC 5248 §2.4).
