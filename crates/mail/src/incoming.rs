@@ -35,6 +35,7 @@ pub struct IncomingMail {
     shared: Arc<SharedIncoming>,
 }
 
+#[derive(Clone)]
 struct SharedIncoming {
     databases: Databases,
     mailboxes: Mailboxes,
@@ -103,17 +104,7 @@ impl IncomingMail {
     /// Calls `told` with every message that went straight into mail files; it must not wait.
     #[must_use]
     pub fn on_routed(self, told: impl Fn(&Routed<'_>) + Send + Sync + 'static) -> Self {
-        let shared = &*self.shared;
-        let shared = SharedIncoming {
-            databases: shared.databases.clone(),
-            mailboxes: shared.mailboxes.clone(),
-            resolver: shared.resolver.clone(),
-            rules: shared.rules.clone(),
-            deliveries: shared.deliveries.clone(),
-            delivered: shared.delivered.clone(),
-            routed: shared.routed.clone(),
-            on_routed: Some(Arc::new(told)),
-        };
+        let shared = SharedIncoming { on_routed: Some(Arc::new(told)), ..(*self.shared).clone() };
         Self { shared: Arc::new(shared) }
     }
 

@@ -48,7 +48,7 @@ impl World {
         let edit = |document: &Value| {
             let mut attachments = Vec::new();
             if document["_deleted"] != true {
-                let seed = blake3_seed(&document.to_string());
+                let seed = seed_of(&document.to_string());
                 let mut upload = self.database.upload("application/zip");
                 upload.write(&noise(seed, 5000)).unwrap();
                 let content = upload.finish().unwrap();
@@ -97,7 +97,7 @@ impl World {
     }
 }
 
-fn blake3_seed(text: &str) -> u64 {
+fn seed_of(text: &str) -> u64 {
     text.bytes().fold(7, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)))
 }
 

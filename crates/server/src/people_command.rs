@@ -11,8 +11,9 @@ use scrinium_directory::{
 use serde_json::{Value, json};
 
 use crate::cli::{
-    AppPasswordCommand, ConnectionArguments, Failure, GroupAddArguments, GroupCommand, PersonAddArguments,
-    PersonCommand, PersonLinkArguments, PersonNameArguments, PersonPasswordArguments, Terminal, TotpCommand,
+    AppPasswordCommand, ConnectionArguments, EntryRemoveArguments, Failure, GroupAddArguments, GroupCommand,
+    PersonAddArguments, PersonCommand, PersonLinkArguments, PersonNameArguments, PersonPasswordArguments,
+    Terminal, TotpCommand,
 };
 use crate::config::Settings;
 use crate::credentials::ask_password;
@@ -43,11 +44,7 @@ pub(crate) fn person(
             set_field(settings, asked, ("Disabled", json!(false)), "is enabled", terminal)
         }
         PersonCommand::Export(asked) => person_export::run(settings, asked, terminal),
-        PersonCommand::Erase(asked) => {
-            let mut new = NewRequest::new(RequestKind::ErasePerson, &asked.name, "");
-            new.fields.clone_from(&asked.fields);
-            change_name(settings, &asked.connection, &new, terminal)
-        }
+        PersonCommand::Erase(asked) => remove(settings, RequestKind::ErasePerson, asked, terminal),
         PersonCommand::Import(asked) => people_source::import(settings, asked, terminal),
         PersonCommand::Rename(asked) => {
             let mut new = NewRequest::new(RequestKind::RenamePerson, &asked.name, "");
@@ -57,11 +54,7 @@ pub(crate) fn person(
             new.fields.clone_from(&asked.fields);
             change_name(settings, &asked.connection, &new, terminal)
         }
-        PersonCommand::Remove(asked) => {
-            let mut new = NewRequest::new(RequestKind::RemovePerson, &asked.name, "");
-            new.fields.clone_from(&asked.fields);
-            change_name(settings, &asked.connection, &new, terminal)
-        }
+        PersonCommand::Remove(asked) => remove(settings, RequestKind::RemovePerson, asked, terminal),
         PersonCommand::List { connection } => {
             list_people(registry::open(settings, connection, terminal)?.as_ref(), terminal)
         }
@@ -80,15 +73,23 @@ pub(crate) fn group(settings: &Settings, command: &GroupCommand, terminal: &Term
             new.fields.clone_from(&asked.fields);
             change_name(settings, &asked.connection, &new, terminal)
         }
-        GroupCommand::Remove(asked) => {
-            let mut new = NewRequest::new(RequestKind::RemoveGroup, &asked.name, "");
-            new.fields.clone_from(&asked.fields);
-            change_name(settings, &asked.connection, &new, terminal)
-        }
+        GroupCommand::Remove(asked) => remove(settings, RequestKind::RemoveGroup, asked, terminal),
         GroupCommand::List { connection } => {
             list_groups(registry::open(settings, connection, terminal)?.as_ref(), terminal)
         }
     }
+}
+
+/// Asks for a name to be taken out of all databases.
+fn remove(
+    settings: &Settings,
+    kind: RequestKind,
+    asked: &EntryRemoveArguments,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let mut new = NewRequest::new(kind, &asked.name, "");
+    new.fields.clone_from(&asked.fields);
+    change_name(settings, &asked.connection, &new, terminal)
 }
 
 /// Asks for a name to be changed in all databases.
