@@ -55,7 +55,7 @@ impl Databases {
             }
             let edits = events.iter().map(|event| edit(&database, event));
             let edits = edits.collect::<Result<Vec<Edit>>>()?;
-            for written in database.update(edits, EditMode::Interactive, &WRITER)?.wait()? {
+            for written in database.update_in_parts(edits, EditMode::Interactive, &WRITER)?.wait()? {
                 written?;
             }
         }

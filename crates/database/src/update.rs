@@ -60,11 +60,20 @@ pub struct Updated {
 pub struct Update<T = Updated> {
     results: Vec<Result<T>>,
     commit: Option<Commit>,
+    /// Those of further parts, where what was asked for was too much for one.
+    further: Vec<Commit>,
 }
 
 impl<T> Update<T> {
     pub(crate) const fn new(results: Vec<Result<T>>, commit: Option<Commit>) -> Self {
-        Self { results, commit }
+        Self { results, commit, further: Vec::new() }
+    }
+
+    /// The same with what `next` has written after it.
+    fn followed_by(mut self, next: Self) -> Self {
+        self.results.extend(next.results);
+        self.further.extend(next.commit.into_iter().chain(next.further));
+        self
     }
 
     /// Waits until the update is durable and visible. Results are in the order of the edits.
@@ -72,7 +81,7 @@ impl<T> Update<T> {
     /// # Errors
     /// What the store reports; then none of the edits may be taken as stored.
     pub fn wait(self) -> Result<Vec<Result<T>>> {
-        if let Some(commit) = self.commit {
+        for commit in self.commit.into_iter().chain(self.further) {
             commit.wait()?;
         }
         Ok(self.results)
@@ -83,7 +92,7 @@ impl<T> Update<T> {
     /// # Errors
     /// What the store reports; then none of the edits may be taken as stored.
     pub async fn durable(self) -> Result<Vec<Result<T>>> {
-        if let Some(commit) = self.commit {
+        for commit in self.commit.into_iter().chain(self.further) {
             commit.await?;
         }
         Ok(self.results)
@@ -403,6 +412,37 @@ impl Database {
         let result = self.update(vec![edit], mode, access)?.wait()?.pop();
         result.unwrap_or_else(|| Err(never!("each edit of an update has a result").into()))
     }
+
+    /// As [`update`](Self::update) for edits that need not be stored together: where the log does not take all of them at once,
+    /// they are stored in parts, and only an edit that it does not take alone is refused.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update); some of the edits may be stored then.
+    pub fn update_in_parts(
+        self: &Arc<Self>,
+        edits: Vec<Edit>,
+        mode: EditMode,
+        access: &Access,
+    ) -> Result<Update> {
+        let mut done = Update::new(Vec::with_capacity(edits.len()), None);
+        let mut left = vec![edits];
+        while let Some(mut part) = left.pop() {
+            match self.update(part.clone(), mode, access) {
+                Ok(update) => done = done.followed_by(update),
+                Err(error) if !is_too_much_at_once(&error) => return Err(error),
+                Err(error) if part.len() <= 1 => done.results.push(Err(error)),
+                Err(_) => {
+                    let second = part.split_off(part.len() / 2);
+                    left.extend([second, part]);
+                }
+            }
+        }
+        Ok(done)
+    }
+}
+
+const fn is_too_much_at_once(error: &DatabaseError) -> bool {
+    matches!(error, DatabaseError::TooLarge { what: Oversized::Request, .. })
 }
 
 /// # Errors

@@ -156,7 +156,7 @@ fn reread_documents(
             return Ok(());
         }
         documents.clear();
-        let results = database.update(edits, EditMode::Interactive, &REREAD)?.wait()?;
+        let results = database.update_in_parts(edits, EditMode::Interactive, &REREAD)?.wait()?;
         for (result, id) in results.into_iter().zip(ids) {
             match result {
                 Ok(_) => report.changed += 1,

@@ -128,7 +128,7 @@ fn write(
     }
     let (ids, edits): (Vec<String>, Vec<Edit>) = batch.into_iter().unzip();
     piece.bytes += edits.iter().map(|edit| edit.json.len() as u64).sum::<u64>();
-    let results = database.update(edits, EditMode::Interactive, &DOCUMENTS)?.wait()?;
+    let results = database.update_in_parts(edits, EditMode::Interactive, &DOCUMENTS)?.wait()?;
     for (result, id) in results.into_iter().zip(ids) {
         match result {
             Ok(_) => piece.changed += 1,

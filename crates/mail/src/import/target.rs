@@ -97,7 +97,7 @@ impl ImportTarget for MailDatabase {
                 Err(error) => return Err(error.to_string()),
             }
         }
-        let update = self.database.update(edits, EditMode::Interactive, &IMPORT);
+        let update = self.database.update_in_parts(edits, EditMode::Interactive, &IMPORT);
         let update = update.map_err(|error| error.to_string())?;
         Ok(PendingBatch { update, places, refused })
     }

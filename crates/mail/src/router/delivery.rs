@@ -342,7 +342,7 @@ impl Deliverer<'_> {
         if edits.is_empty() {
             return Ok(None);
         }
-        let update = database.update(edits, EditMode::Interactive, &ROUTER)?;
+        let update = database.update_in_parts(edits, EditMode::Interactive, &ROUTER)?;
         Ok(Some(Sent { memos: sent, update }))
     }
 

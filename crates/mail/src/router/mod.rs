@@ -302,7 +302,7 @@ impl Router {
         for ((mailbox, edits), places) in self.mailboxes.iter().zip(edits).zip(places) {
             if !edits.is_empty() {
                 updates.push((
-                    mailbox.database.update(edits, EditMode::Interactive, &delivery::ROUTER)?,
+                    mailbox.database.update_in_parts(edits, EditMode::Interactive, &delivery::ROUTER)?,
                     places,
                 ));
             }

@@ -354,3 +354,25 @@ fn a_damaged_memo_holds_up_no_other() {
     server.route_all(&mut router);
     assert_eq!(server.documents("mail/bob").len(), 3);
 }
+
+/// They would be dead letters, all of them, since the log does not take what one mail file gets of a round in one piece.
+#[test]
+fn a_round_of_more_than_the_log_takes_at_once_reaches_everybody() {
+    const MEMOS: u64 = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path(), &["ada"]);
+    for number in 0..MEMOS {
+        // The recipient whom nobody knows makes a dead letter of each, since there is no sender to be told.
+        server.deposit(json!({"Form": "Memo", "From": "outside", "SendTo": ["ada", "nobody"], "Subject": number,
+            "Body": "x".repeat(100_000)}));
+    }
+    let round = server.router().round().unwrap();
+    assert_eq!(round, Round { memos: MEMOS, delivered: MEMOS, dead: MEMOS, ..Round::default() });
+    assert_eq!(server.documents("mail/ada").len(), 40);
+    let dead = ["mail.box", "mail1.box"].map(|name| server.documents(name)).concat();
+    assert_eq!(dead.len(), 40);
+    for letter in dead {
+        let reasons = letter["FailureReason"].as_array().unwrap();
+        assert_eq!(reasons.len(), 1, "ada has it: {reasons:?}");
+    }
+}

@@ -76,7 +76,7 @@ impl QueueManager {
             }
         }
         let edits = staged.iter().map(|staged| staged.edit(now_ms)).collect();
-        let written = self.database.update(edits, EditMode::Interactive, &QUEUE_KEEPER);
+        let written = self.database.update_in_parts(edits, EditMode::Interactive, &QUEUE_KEEPER);
         let results = match written.and_then(|update| update.wait()) {
             Ok(results) => results,
             Err(error) => {

@@ -108,7 +108,7 @@ fn remove_some(database: &OpenDatabase, from: &str, end: &str) -> Result<usize, 
     if edits.is_empty() {
         return Ok(0);
     }
-    let results = database.update(edits, EditMode::Interactive, &KEEPER)?.wait()?;
+    let results = database.update_in_parts(edits, EditMode::Interactive, &KEEPER)?.wait()?;
     // Somebody has edited one just now: it is seen to the next time, with the others.
     Ok(results.iter().filter(|result| result.is_ok()).count())
 }

@@ -296,7 +296,7 @@ impl Writer {
             ..Edit::default()
         });
         let edits = edits.collect();
-        let results = self.open()?.update(edits, EditMode::Interactive, &design::KEEPER)?.wait()?;
+        let results = self.open()?.update_in_parts(edits, EditMode::Interactive, &design::KEEPER)?.wait()?;
         let mut written = 0;
         for result in results {
             match result {

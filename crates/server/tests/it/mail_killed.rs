@@ -187,6 +187,9 @@ fn each_message_that_was_acknowledged_is_there_once_whenever_the_server_is_kille
         while found(&server, person).len() < expected.len() && began.elapsed() < DELIVERED_WITHIN {
             std::thread::sleep(Duration::from_millis(50));
         }
-        assert_eq!(found(&server, person), expected, "p{person}");
+        let found = found(&server, person);
+        let missing: Vec<&String> = expected.keys().filter(|subject| !found.contains_key(*subject)).collect();
+        let waiting = server.client().get("/mail.box/_all_docs?include_docs=true").unwrap().value();
+        assert_eq!(found, expected, "p{person} misses {missing:?}; in the mail.box: {waiting}");
     }
 }
