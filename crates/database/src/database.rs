@@ -18,6 +18,7 @@ use crate::context::StoreContext;
 use crate::designs::DatabaseObserver;
 use crate::error::{DatabaseError, Result};
 use crate::header::{Header, UNCOUNTED};
+use crate::history::HistoryLimits;
 use crate::hold;
 use crate::keys;
 use crate::leaf::Leaf;
@@ -60,6 +61,7 @@ pub struct Database {
     pub(crate) quota: RwLock<Quota>,
     /// It was nearly full with the last edit, and somebody was warned.
     pub(crate) told_of_quota: AtomicBool,
+    pub(crate) history: RwLock<HistoryLimits>,
     /// Held by the one who counts purged documents.
     purges: Mutex<()>,
     /// Set when the database is dropped, so that those who still hold it stop.
@@ -134,6 +136,7 @@ impl Database {
             held: AtomicBool::new(is_held),
             quota: RwLock::new(properties.quota),
             told_of_quota: AtomicBool::new(false),
+            history: RwLock::new(properties.history),
             purges: Mutex::default(),
             dropped: AtomicBool::new(false),
             left: AtomicBool::new(false),

@@ -6,12 +6,16 @@ use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::{Revision, RevisionTree};
 
 use crate::header::RECORD_BYTES;
+use crate::history::EarlierBody;
 use crate::keys::Digest;
 
 const VERSION: u8 = 1;
 
 /// A head that says how many bytes the document's records have; those of version 1 do not.
 const HEAD_VERSION: u8 = 2;
+
+/// A head that lists earlier bodies as well.
+const HEAD_VERSION_WITH_HISTORY: u8 = 3;
 
 /// Where a head says so: after its version, in four bytes.
 const STORED_BYTES: std::ops::Range<usize> = 1..5;
@@ -26,11 +30,14 @@ pub struct Head {
     pub created_ms: u64,
     /// Bytes of all leaves, as [`crate::header::Header::external_bytes`] counts them.
     pub external_bytes: u64,
-    /// The contents that the leaves refer to, sorted, each once.
+    /// The contents that the leaves and the earlier bodies refer to, sorted, each once.
     pub contents: Vec<Digest>,
     pub tree: RevisionTree,
-    /// Bytes of the document's keys and records before compression: this one, those of its leaves, and its change.
+    /// Bytes of the document's keys and records before compression: this one, those of its leaves, of its earlier bodies, and
+    /// its change.
     pub stored_bytes: u64,
+    /// Earlier bodies that are kept, in the order in which others have followed them.
+    pub earlier: Vec<EarlierBody>,
 }
 
 impl Head {
@@ -47,7 +54,8 @@ impl Head {
 
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.contents.len() * 32);
-        out.push(HEAD_VERSION);
+        let has_history = !self.earlier.is_empty();
+        out.push(if has_history { HEAD_VERSION_WITH_HISTORY } else { HEAD_VERSION });
         out.extend_from_slice(&u32::try_from(self.stored_bytes).unwrap_or(u32::MAX).to_be_bytes());
         put_number(&mut out, self.change_number);
         put_number(&mut out, self.created_ms);
@@ -55,6 +63,10 @@ impl Head {
         put_number(&mut out, self.contents.len() as u64);
         for digest in &self.contents {
             out.extend_from_slice(digest);
+        }
+        if has_history {
+            put_number(&mut out, self.earlier.len() as u64);
+            self.earlier.iter().for_each(|body| body.encode(&mut out));
         }
         out.extend_from_slice(&self.tree.encode());
         out
@@ -70,6 +82,7 @@ impl Head {
     /// `None`: damaged, or of a version that is not known.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
+        let has_history = bytes.first() == Some(&HEAD_VERSION_WITH_HISTORY);
         let stored_bytes = begin(&mut input)?;
         let change_number = input.number()?;
         let created_ms = input.number()?;
@@ -79,10 +92,16 @@ impl Head {
         for _ in 0..count {
             contents.push(input.array()?);
         }
+        let mut earlier = Vec::new();
+        if has_history {
+            for _ in 0..input.number()? {
+                earlier.push(EarlierBody::decode(&mut input)?);
+            }
+        }
         let tree = RevisionTree::decode(input.rest()).ok()?;
         let stored_bytes =
             stored_bytes.map_or_else(|| external_bytes.saturating_add(RECORD_BYTES), u64::from);
-        Some(Self { change_number, created_ms, external_bytes, contents, tree, stored_bytes })
+        Some(Self { change_number, created_ms, external_bytes, contents, tree, stored_bytes, earlier })
     }
 }
 
@@ -91,7 +110,7 @@ impl Head {
 fn begin(input: &mut Input<'_>) -> Option<Option<u32>> {
     match input.byte()? {
         VERSION => Some(None),
-        HEAD_VERSION => input.array().map(u32::from_be_bytes).map(Some),
+        HEAD_VERSION | HEAD_VERSION_WITH_HISTORY => input.array().map(u32::from_be_bytes).map(Some),
         _ => None,
     }
 }

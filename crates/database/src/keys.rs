@@ -44,6 +44,7 @@
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
 //! | Scan | number `y` length id revision | a leaf that was replaced while the database was held, [`crate::hold`] |
+//! | Scan | number `e` length id revision | the body of an earlier revision, [`crate::history`] |
 //! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
 //! | Point | number `k` keyword | the keyword of this number, as it was first written |
 //! | Point | number `K` keyword in lower case | its number, 2 bytes |
@@ -260,7 +261,7 @@ pub fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
     with_number(number, b'c', &with_length(id, revision.to_string().as_bytes()))
 }
 
-/// The document of a losing leaf, from its key.
+/// The document of a losing leaf, or of an earlier body, from its key.
 pub fn id_of_loser(key: &[u8]) -> Option<&str> {
     let (length, rest) = key.get(5..)?.split_first_chunk()?;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
@@ -274,6 +275,21 @@ pub fn loser_range(number: u32) -> (Vec<u8>, Vec<u8>) {
 /// What the losing leaves of a document begin with.
 pub fn losers(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'c', &with_length(id, &[]))
+}
+
+/// The body of a revision that others have followed.
+pub fn earlier(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
+    with_number(number, b'e', &with_length(id, revision.to_string().as_bytes()))
+}
+
+/// What the earlier bodies of a document begin with.
+pub fn earlier_of(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'e', &with_length(id, &[]))
+}
+
+/// Those of all documents. A key of them names its document as that of a losing leaf does.
+pub fn earlier_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'e', &[]), with_number(number, b'e' + 1, &[]))
 }
 
 pub fn change(number: u32, change_number: u64) -> Vec<u8> {

@@ -27,6 +27,7 @@ pub mod folder;
 mod guard;
 pub mod head;
 pub mod header;
+pub mod history;
 pub mod hold;
 pub mod keys;
 pub mod leaf;
@@ -74,6 +75,7 @@ pub use folder::members::{
 pub use folder::record::{FolderKind, SpecialUse};
 pub use folder::{FolderChange, FolderInfo, FolderUse, Placed};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
+pub use history::HistoryLimits;
 pub use hold::{HeldRevision, LegalHold};
 pub use named::{NamedLeaf, NamedLeaves, NamedSearch};
 pub use passed_over::PassedOver;

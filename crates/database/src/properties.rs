@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
+use crate::history::HistoryLimits;
 use crate::keys;
 use crate::quota::Quota;
 
@@ -21,11 +22,13 @@ pub struct Properties {
     pub full_text: bool,
     /// How much it may hold.
     pub quota: Quota,
+    /// How many earlier bodies of documents are kept.
+    pub history: HistoryLimits,
 }
 
 impl Default for Properties {
     fn default() -> Self {
-        Self { logged: true, full_text: false, quota: Quota::NONE }
+        Self { logged: true, full_text: false, quota: Quota::NONE, history: HistoryLimits::NONE }
     }
 }
 
@@ -36,6 +39,9 @@ impl Properties {
         let mut json = json!({"logged": self.logged, "full_text": self.full_text});
         if let (Some(members), true) = (json.as_object_mut(), self.quota != Quota::NONE) {
             members.extend(self.quota.to_members());
+        }
+        if let (Some(members), true) = (json.as_object_mut(), self.history.is_on()) {
+            members.extend(self.history.to_members());
         }
         json
     }
@@ -49,14 +55,14 @@ impl Properties {
             match (name.as_str(), value) {
                 ("logged", Value::Bool(logged)) => self.logged = *logged,
                 ("full_text", Value::Bool(full_text)) => self.full_text = *full_text,
-                (name, value) if self.quota.set(name, value)? => {}
+                (name, value) if self.quota.set(name, value)? || self.history.set(name, value)? => {}
                 ("logged" | "full_text", _) => {
                     return Err(DatabaseError::bad_request(format!("`{name}` must be true or false")));
                 }
                 _ => {
                     return Err(DatabaseError::bad_request(format!(
                         "`{name}` is not a property of a database; known are: logged, full_text, quota_bytes, \
-                         quota_documents, quota_warn_percent"
+                         quota_documents, quota_warn_percent, history_revisions, history_days"
                     )));
                 }
             }
@@ -75,6 +81,12 @@ impl Properties {
 }
 
 impl Database {
+    /// How much of its documents' history the database keeps.
+    #[must_use]
+    pub fn history(&self) -> HistoryLimits {
+        *self.history.read()
+    }
+
     /// What is set for the database as a whole.
     #[must_use]
     pub fn properties(&self) -> Properties {
@@ -82,6 +94,7 @@ impl Database {
             logged: self.logged.load(Ordering::Acquire),
             full_text: self.full_text.load(Ordering::Acquire),
             quota: *self.quota.read(),
+            history: self.history(),
         }
     }
 
@@ -110,6 +123,7 @@ impl Database {
         self.logged.store(properties.logged, Ordering::Release);
         self.full_text.store(properties.full_text, Ordering::Release);
         *self.quota.write() = properties.quota;
+        *self.history.write() = properties.history;
         drop(writer);
         Ok(())
     }

@@ -8,6 +8,7 @@
 
 mod access;
 mod document;
+mod earlier;
 mod flags;
 mod folder;
 mod mark;

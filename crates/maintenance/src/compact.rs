@@ -7,6 +7,7 @@
 //! nobody refers to. One database is compacted at a time; a task shows how far it is and can be paused and stopped
 //! between two slices.
 
+mod earlier;
 mod figures;
 mod limit;
 mod purge;

@@ -104,7 +104,15 @@ fn head() -> Head {
     tree.merge(&[revision("2-00112233445566778899aabbccddeeff"), revision("1-aa")], false).unwrap();
     tree.merge(&[revision("2-bb"), revision("1-aa")], true).unwrap();
     let contents = vec![[0x22; 32]];
-    Head { change_number: 9, created_ms: 5, external_bytes: 700, contents, tree, stored_bytes: 66_000 }
+    Head {
+        change_number: 9,
+        created_ms: 5,
+        external_bytes: 700,
+        contents,
+        tree,
+        stored_bytes: 66_000,
+        ..Head::default()
+    }
 }
 
 fn change() -> ChangeRecord {

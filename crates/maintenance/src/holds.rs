@@ -7,8 +7,8 @@ use std::time::Duration;
 use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{
-    Access, DatabaseError, DatabaseOptions, Edit, EditMode, InitialAccess, LegalHold, NewAttachment,
-    PurgedLeaves,
+    Access, DatabaseError, DatabaseOptions, Edit, EditMode, HistoryLimits, InitialAccess, LegalHold,
+    NewAttachment, Properties, PurgedLeaves, ReadOptions,
 };
 use scrinium_fault::noise;
 use scrinium_statistics::Registry;
@@ -16,7 +16,7 @@ use scrinium_store::{Store, StoreOptions};
 use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
 
-use crate::{Compactor, FixupOptions, fixup};
+use crate::{CompactOrder, Compactor, FixupOptions, fixup};
 
 static SERVER: Access = Access::of_the_server("a test");
 
@@ -183,4 +183,51 @@ fn a_matter_has_a_name_and_holds_are_bounded() {
         world.database.set_legal_hold(hold(&format!("case {number}"))).unwrap();
     }
     assert!(world.database.set_legal_hold(hold("one more")).is_err());
+}
+
+#[test]
+fn history_lets_nothing_go_while_its_database_is_held() {
+    let world = World::new();
+    let keep = |revisions: u32| {
+        let history = HistoryLimits { revisions, days: 0 };
+        world.database.set_properties(Properties { history, ..world.database.properties() }).unwrap();
+    };
+    let is_there = |id: &str, revision: &str| {
+        let options = ReadOptions { revision: Some(revision.to_owned()), ..ReadOptions::default() };
+        let found = world.database.read(id, &options, &SERVER).is_ok();
+        assert_eq!(world.database.open_attachment(id, "a", Some(revision), &SERVER).is_ok(), found);
+        found
+    };
+    let compact = || {
+        Compactor::of(&world.databases).compact("mail/ada", &CompactOrder::default()).unwrap();
+        world.clean();
+    };
+    keep(1);
+    let (a, b) = (json!({"_id": "a", "text": "a0"}), json!({"_id": "b", "text": "b0"}));
+    let first = world.put(&[a, b]);
+    let next = |id: usize, revision: &str, text: &str| json!({"_id": (["a", "b"][id]), "_rev": revision, "text": text});
+    let second = world.put(&[next(0, &first[0], "a1"), next(1, &first[1], "b1")]);
+    assert!(world.database.set_legal_hold(hold("case")).unwrap());
+    let third = world.put(&[next(0, &second[0], "a2")]);
+    assert!(!is_there("a", &first[0]), "there is room for one");
+    assert!(is_there("a", &second[0]) && is_there("b", &first[1]));
+    let held = || world.held().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    assert_eq!(held(), ["a0", "a1"]);
+    keep(0);
+    compact();
+    keep(1);
+    assert!(is_there("b", &first[1]), "a compaction lets nothing go");
+    keep(0);
+    world.put(&[next(0, &third[0], "a3")]);
+    assert_eq!(held(), ["a0", "a1", "a2"]);
+    let all = FixupOptions { views: true, contents: true, repair: true };
+    fixup(&world.databases, None, all, |finding| panic!("{finding:?}")).unwrap();
+
+    assert!(world.database.lift_legal_hold("case").unwrap());
+    let before = world.contents();
+    compact();
+    keep(1);
+    assert!(held().is_empty() && !is_there("b", &first[1]));
+    assert!(world.contents() < before, "its attachment goes");
+    fixup(&world.databases, None, all, |finding| panic!("{finding:?}")).unwrap();
 }

@@ -119,6 +119,9 @@ impl<'a> Inspection<'a> {
         let from = keys::losers(number, id);
         let to = keys::successor(&from);
         inspection.range("losing revision", Family::Scan, &from, &to, |_, value| leaf(id, value));
+        let from = keys::earlier_of(number, id);
+        let to = keys::successor(&from);
+        inspection.range("earlier revision", Family::Scan, &from, &to, |_, value| leaf(id, value));
         if let Some(head) = stored.and_then(|stored| Head::decode(&stored)) {
             let key = keys::change(number, head.change_number);
             inspection.one("change", Family::Churn, key, change);
@@ -286,6 +289,7 @@ fn head(value: &[u8]) -> Option<Value> {
         "external_bytes": head.external_bytes,
         "contents": head.contents.iter().map(|digest| hex(digest)).collect::<Vec<_>>(),
         "leaves": leaves.collect::<Vec<_>>(),
+        "earlier": head.earlier.iter().map(|body| body.revision.to_string()).collect::<Vec<_>>(),
     }))
 }
 

@@ -161,7 +161,25 @@ impl<'a> ReadableHead<'a> {
         Some(tree.winner().is_some_and(|winner| winner.revision == revision))
     }
 
-    /// The record of a leaf; `None` if the revision is no leaf, or may not be read.
+    /// Whether the body of an earlier revision is there for those who may read it.
+    pub fn keeps(&self, database: &Database, revision: &Revision) -> bool {
+        let is_kept = || self.head.earlier.iter().any(|body| body.revision == *revision);
+        database.history().is_on() && is_kept() && self.contains(revision)
+    }
+
+    /// The earlier revisions whose bodies are there for those who may read them.
+    pub fn kept(&self, database: &Database) -> BTreeSet<&Revision> {
+        let is_on = database.history().is_on();
+        self.head.earlier.iter().filter(|_| is_on).map(|body| &body.revision).collect()
+    }
+
+    /// Whether a revision, a leaf or not, deletes the document.
+    pub fn is_tombstone(&self, revision: &Revision) -> bool {
+        self.head.tree.revision(revision).is_some_and(|revision| revision.deleted)
+    }
+
+    /// The record of a leaf, or of an earlier revision whose body is kept; `None` if it is neither, or may not be read. Who
+    /// may read an earlier body is for its own `Readers` to say as well.
     pub fn record(
         &self,
         database: &Database,
@@ -171,6 +189,10 @@ impl<'a> ReadableHead<'a> {
     ) -> Result<Option<Slice>> {
         match self.is_winner(revision) {
             Some(is_winner) => database.leaf_record(snapshot, id, (revision, is_winner)).map(Some),
+            None if self.keeps(database, revision) => {
+                let key = keys::earlier(database.number(), id, revision);
+                snapshot.get(Family::Scan, &key).map_err(DatabaseError::from)
+            }
             None => Ok(None),
         }
     }

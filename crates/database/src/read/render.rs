@@ -148,11 +148,14 @@ impl<'a> Renderer<'a> {
         }
         if options.revisions_info {
             json.literal(",\"_revs_info\":[");
+            let kept = head.kept(self.database);
             for (index, revision) in path.iter().enumerate() {
                 let status = match head.leaf(revision) {
                     Some(leaf) if leaf.deleted => "deleted",
                     Some(_) => "available",
-                    None => "missing",
+                    None if !kept.contains(revision) => "missing",
+                    None if head.is_tombstone(revision) => "deleted",
+                    None => "available",
                 };
                 json.literal(if index > 0 { ",{\"rev\":" } else { "{\"rev\":" })
                     .string(&revision.to_string());

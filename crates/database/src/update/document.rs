@@ -7,6 +7,7 @@ use scrinium_assertion::{always, never};
 use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision};
 use scrinium_store::Family;
 
+use super::earlier::with_earlier;
 use super::{Transaction, Updated};
 use crate::access::restriction::restricts;
 use crate::edit::{Prepared, PreparedAttachment, SideEffects};
@@ -32,6 +33,8 @@ pub(super) struct Before {
     is_new: bool,
     /// An earlier edit of the same update has changed it.
     pub(super) is_changed: bool,
+    /// Leaves that have come with the same update, and that nobody can have read.
+    pub(super) came_together: BTreeSet<Revision>,
 }
 
 /// What an edit makes of a document's revisions.
@@ -57,9 +60,9 @@ pub(super) struct Rewritten {
 
 /// Which revisions are leaves, and which of them wins.
 #[derive(PartialEq, Eq)]
-struct Leaves {
+pub(super) struct Leaves {
     winner: Option<(Revision, bool)>,
-    all: BTreeSet<Revision>,
+    pub(super) all: BTreeSet<Revision>,
 }
 
 /// What an edit added to its document's revisions.
@@ -79,7 +82,7 @@ impl Leaves {
         }
     }
 
-    fn is_winner(&self, revision: &Revision) -> bool {
+    pub(super) fn is_winner(&self, revision: &Revision) -> bool {
         self.winner.as_ref().is_some_and(|(winner, _)| winner == revision)
     }
 
@@ -250,11 +253,11 @@ impl Transaction<'_> {
     /// The document as the edits before this one leave it. What was taken is put back by [`Self::put_back`].
     pub(super) fn take_before(&mut self, id: &str) -> Result<Before> {
         if let Some(Pending { head, leaves }) = self.changed.remove(id) {
-            return Ok(Before { head, leaves, is_new: false, is_changed: true });
+            return Ok(Before { head, leaves, is_new: false, is_changed: true, came_together: BTreeSet::new() });
         }
         if let Some(pending) = self.writer.pending(id) {
             let Pending { head, leaves } = pending.clone();
-            return Ok(Before { head, leaves, is_new: false, is_changed: false });
+            return Ok(Before { head, leaves, is_new: false, is_changed: false, came_together: BTreeSet::new() });
         }
         let head = self.prefetched.head(self.writer, id)?;
         // No document has changed later than its database.
@@ -262,7 +265,7 @@ impl Transaction<'_> {
             return Err(DatabaseError::damaged("revision tree", id));
         }
         let (leaves, is_new) = (BTreeMap::new(), head.is_none());
-        Ok(Before { head: head.unwrap_or_default(), leaves, is_new, is_changed: false })
+        Ok(Before { head: head.unwrap_or_default(), leaves, is_new, is_changed: false, came_together: BTreeSet::new() })
     }
 
     /// Puts back what was taken, unless an edit has put something else in its place.
@@ -473,7 +476,8 @@ impl Transaction<'_> {
             let pending =
                 pending.ok_or_else(|| never!("a document that is rewritten was changed", "{id}"))?;
             leaves.extend(pending.leaves.clone());
-            let before = Before { head, leaves, is_new: false, is_changed: false };
+            let came_together = self.came_together(&id, &head)?;
+            let before = Before { head, leaves, is_new: false, is_changed: false, came_together };
             self.put_document(&id, &before, pending)?;
             let kept = self.changed.get(&id).map(|pending| pending.head.contents.as_slice());
             let passing: Vec<Digest> = contents
@@ -485,27 +489,45 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// The leaves of a head in the batch that this update has brought.
+    fn came_together(&mut self, id: &str, head: &Head) -> Result<BTreeSet<Revision>> {
+        if !self.database.history().is_on() {
+            return Ok(BTreeSet::new());
+        }
+        let mut came: BTreeSet<Revision> = head.tree.leaves().map(|leaf| leaf.revision.clone()).collect();
+        let stored = match self.writer.pending(id) {
+            Some(pending) => Some(pending.head.clone()),
+            None => self.prefetched.head(self.writer, id)?,
+        };
+        came.retain(|revision| stored.as_ref().is_none_or(|stored| stored.tree.leaf(revision).is_none()));
+        Ok(came)
+    }
+
     /// Puts a document into the batch as it is from now on.
     fn put_document(&mut self, id: &str, before: &Before, pending: Pending) -> Result<()> {
         let Pending { head: Head { change_number, created_ms, tree, .. }, mut leaves } = pending;
         let number = self.database.number();
         let old = Leaves::of(&before.head.tree);
         let new = Leaves::of(&tree);
+        let superseded = self.superseded(id, before, &old, &new)?;
         self.place_leaves(id, before, &old, &new, &mut leaves)?;
+        let earlier = self.keep_earlier(id, before, &tree, superseded)?;
         let (contents, external_bytes, leaf_bytes) = self.contents_of(id, before, &tree, &leaves)?;
+        let contents = with_earlier(contents, &earlier);
         self.refer(id, &before.head.contents, &contents);
-        let (earlier, last) = (before.head.change_number, self.header.change_number);
-        let is_next = earlier < change_number && change_number <= last.saturating_add(1);
+        let (previous, last) = (before.head.change_number, self.header.change_number);
+        let is_next = previous < change_number && change_number <= last.saturating_add(1);
         always!(
             is_next,
             "a document's change follows its last one",
-            "{earlier}, {change_number} of {last}: {id}"
+            "{previous}, {change_number} of {last}: {id}"
         )?;
 
         if before.head.change_number > 0 {
             self.batch.delete(Family::Churn, &keys::change(number, before.head.change_number));
         }
-        let mut others_bytes = leaf_bytes + keys::head(number, id).len() as u64;
+        let earlier_bytes: u64 = earlier.iter().map(|body| body.stored_bytes).sum();
+        let mut others_bytes = leaf_bytes + earlier_bytes + keys::head(number, id).len() as u64;
         if let Some((winner, deleted)) = &new.winner {
             let several_leaves = new.all.len() > 1;
             let change =
@@ -514,7 +536,8 @@ impl Transaction<'_> {
             others_bytes += (key.len() + record.len()) as u64;
             self.batch.put(Family::Churn, &key, &record);
         }
-        let mut head = Head { change_number, created_ms, external_bytes, contents, tree, stored_bytes: 0 };
+        let mut head =
+            Head { change_number, created_ms, external_bytes, contents, tree, stored_bytes: 0, earlier };
         self.batch.put(Family::Point, &keys::head(number, id), &head.encode_counting(others_bytes));
 
         self.header.external_bytes =

@@ -14,10 +14,11 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_catalog::Databases;
 use scrinium_database::{
-    ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, Freshness, ReadOptions, RowQuery,
+    ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, Freshness, HistoryLimits, Properties,
+    ReadOptions, RowQuery,
 };
 use scrinium_fault::{Kills, Victim, tell, writes_done};
-use scrinium_maintenance::{CompactOptions, CompactOrder, CompactStyle, Compactor};
+use scrinium_maintenance::{CompactOptions, CompactOrder, CompactStyle, Compactor, FixupOptions, fixup};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use scrinium_views::OpenDatabase;
@@ -28,6 +29,9 @@ use crate::common::SERVER;
 const DOCUMENTS: u64 = 400;
 /// Those on the disk that gets full.
 const LARGE_DOCUMENTS: u64 = 4000;
+
+/// Earlier bodies that each document keeps where processes are killed.
+const KEPT: usize = 2;
 
 const STYLES: [CompactStyle; 3] = [CompactStyle::Reclaim, CompactStyle::Shrink, CompactStyle::Copy];
 
@@ -149,6 +153,7 @@ fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u6
     check(&database, known);
     Compactor::of(&databases).compact("crash", &CompactOrder::default()).unwrap();
     check(&database, known);
+    fixup(&databases, Some("crash"), FixupOptions::default(), |finding| panic!("{finding:?}")).unwrap();
     close(store, databases, database);
 }
 
@@ -157,9 +162,12 @@ fn check(database: &OpenDatabase, known: &BTreeMap<u64, u64>) {
     let there: Vec<(u64, u64)> =
         known.iter().filter(|(_, turn)| **turn != 0).map(|(number, turn)| (*number, *turn)).collect();
     for (number, turn) in known {
-        let found =
-            stored(database, &format!("{number:04}")).map_or(0, |found| found["turn"].as_u64().unwrap());
+        let id = format!("{number:04}");
+        let found = stored(database, &id).map_or(0, |found| found["turn"].as_u64().unwrap());
         assert_eq!(found, *turn, "document {number}");
+        if *turn != 0 && database.history().is_on() {
+            check_history(database, &id);
+        }
     }
     let mut expected: Vec<(u64, String)> =
         there.iter().map(|(number, turn)| (*turn, format!("{number:04} [{turn}]"))).collect();
@@ -176,6 +184,19 @@ fn check(database: &OpenDatabase, known: &BTreeMap<u64, u64>) {
     assert_eq!(info.document_count, there.len() as u64 + 1);
 }
 
+/// What the last edits replaced can be read, and nothing before.
+fn check_history(database: &OpenDatabase, id: &str) {
+    let options = ReadOptions { revisions_info: true, ..ReadOptions::default() };
+    let document = database.read(id, &options, &SERVER).unwrap();
+    let document: Value = serde_json::from_str(&document.json).unwrap();
+    for (place, one) in document["_revs_info"].as_array().unwrap().iter().enumerate() {
+        let revision = one["rev"].as_str().unwrap().to_owned();
+        let options = ReadOptions { revision: Some(revision), ..ReadOptions::default() };
+        assert_eq!(database.read(id, &options, &SERVER).is_ok(), place <= KEPT, "{id}: {one}");
+        assert_eq!(one["status"] == "missing", place > KEPT, "{id}: {one}");
+    }
+}
+
 #[test]
 fn what_was_acknowledged_is_there_whenever_a_compaction_is_killed() {
     let kills = Kills::from_environment(5);
@@ -184,6 +205,8 @@ fn what_was_acknowledged_is_there_whenever_a_compaction_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let (store, databases, database) = open(folder.path(), 0);
     put(&database, &design()).unwrap();
+    let history = HistoryLimits { revisions: u32::try_from(KEPT).unwrap(), days: 0 };
+    database.set_properties(Properties { history, ..database.properties() }).unwrap();
     close(store, databases, database);
     let mut known = BTreeMap::new();
     for kill in 1..=kills.count {

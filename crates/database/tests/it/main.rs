@@ -29,6 +29,7 @@ mod folders;
 mod freshness;
 mod full_disk;
 mod golden;
+mod history;
 mod hostile_scripts;
 mod leaves;
 mod memory;

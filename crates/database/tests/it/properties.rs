@@ -3,11 +3,16 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::common::{SERVER, Server, get, put};
-use scrinium_database::{ChangesQuery, Properties, Quota};
+use scrinium_database::{ChangesQuery, HistoryLimits, Properties, Quota};
 use serde_json::json;
 
-const LOGGED: Properties = Properties { logged: true, full_text: false, quota: Quota::NONE };
-const UNLOGGED: Properties = Properties { logged: false, full_text: false, quota: Quota::NONE };
+const LOGGED: Properties =
+    Properties { logged: true, full_text: false, quota: Quota::NONE, history: HistoryLimits::NONE };
+const UNLOGGED: Properties = Properties { logged: false, ..LOGGED };
+
+const fn kept(revisions: u32) -> Properties {
+    Properties { history: HistoryLimits { revisions, days: 0 }, ..LOGGED }
+}
 
 /// Writers go on while the database is taken out of the log and put back. What the feed gives is durable, has no gaps
 /// and is there after a crash.
@@ -95,6 +100,10 @@ fn properties_go_with_their_database() {
         (json!({"logged": false}), Some(UNLOGGED)),
         (json!({"logged": "false"}), None),
         (json!({"logged": false, "other": 1}), None),
+        (json!({"history_revisions": 20, "history_days": 0}), Some(kept(20))),
+        (json!({"history_revisions": 1001}), None),
+        (json!({"history_days": -1}), None),
+        (json!({"history_days": true}), None),
     ] {
         assert_eq!(LOGGED.changed(wish.as_object().unwrap()).ok(), accepted);
     }

@@ -30,6 +30,7 @@ mod folders;
 mod framing;
 mod full_text;
 mod hidden;
+mod history;
 mod hostile;
 mod http2;
 mod intake;

@@ -210,6 +210,9 @@ impl Subject<'_> {
         for loser in revisions.iter().filter(|revision| Some(*revision) != winner.as_ref()) {
             batch.delete(Family::Scan, &keys::loser(number, id, loser));
         }
+        for body in &head.earlier {
+            batch.delete(Family::Scan, &keys::earlier(number, id, &body.revision));
+        }
         for digest in &head.contents {
             pins.push(self.context.contents.pin(digest));
             batch.delete(Family::Point, &keys::reference(digest, number, id));

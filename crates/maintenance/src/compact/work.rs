@@ -84,6 +84,7 @@ impl<'a> Work<'a> {
         compacted.purged =
             self.compactor.subject(database).purge_tombstones(purge_after, &mut || go_on(task, until))?;
         self.compactor.subject(database).stem_histories(&mut || go_on(task, until))?;
+        self.compactor.subject(database).thin_out_earlier(&mut || go_on(task, until))?;
         self.task.detail("phase", "contents");
         while self.compactor.databases.collect_contents()?.removed > 0 {
             self.go_on()?;

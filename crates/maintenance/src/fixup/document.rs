@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use scrinium_database::head::{ChangeRecord, Head};
+use scrinium_database::history::{self, EarlierBody};
 use scrinium_database::{Result, keys};
 use scrinium_document::{Revision, RevisionTree};
 use scrinium_store::{Direction, Family, KeyRange};
 
-use super::documents::{change_of, is_change_of};
+use super::documents::{change_of, is_change_of, is_earlier};
 use super::leaf::LeafSummary;
 use super::mend::Mending;
 
@@ -28,6 +29,8 @@ struct Stored {
     records: Records,
     /// Where they lie.
     keys: Vec<(Vec<u8>, Option<Revision>, Vec<u8>)>,
+    /// Keys and records of earlier bodies.
+    earlier: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 pub(super) fn mend(mending: &mut Mending<'_>, id: &str) -> Result<()> {
@@ -41,11 +44,12 @@ pub(super) fn mend(mending: &mut Mending<'_>, id: &str) -> Result<()> {
         mending.aside.keep(&mut mending.batch, Family::Point, &key, head, OLD_HEAD);
     }
     place_records(mending, id, &stored, &tree);
+    let earlier = sound_earlier(mending, id, &stored, &tree);
     let before = stored.head.as_ref().map(|head| head.contents.clone()).unwrap_or_default();
     if tree.is_empty() {
         return forget(mending, id, &stored, &before);
     }
-    write_head(mending, id, &stored, tree, &before)
+    write_head(mending, id, &stored, (tree, earlier), &before)
 }
 
 fn read(mending: &Mending<'_>, id: &str) -> Result<Stored> {
@@ -57,13 +61,8 @@ fn read(mending: &Mending<'_>, id: &str) -> Result<Stored> {
     if let Some(winner) = mending.get(Family::Scan, &winner_key)? {
         found.push((winner_key, winner));
     }
-    let from = keys::losers(number, id);
-    let to = keys::successor(&from);
-    let range = KeyRange { from: &from, to: Some(&to) };
-    let mut cursor = mending.snapshot.cursor(Family::Scan, range, Direction::Forward);
-    while let Some((key, record)) = cursor.next()? {
-        found.push((key.to_vec(), record.to_vec()));
-    }
+    found.extend(all_from(mending, &keys::losers(number, id))?);
+    let earlier = all_from(mending, &keys::earlier_of(number, id))?;
     let (mut records, mut keys) = (Records::new(), Vec::new());
     for (key, record) in found {
         let summary = LeafSummary::of(id, &record);
@@ -72,7 +71,45 @@ fn read(mending: &Mending<'_>, id: &str) -> Result<Stored> {
             records.insert(summary.revision.clone(), (record, summary));
         }
     }
-    Ok(Stored { head_bytes, head, records, keys })
+    Ok(Stored { head_bytes, head, records, keys, earlier })
+}
+
+/// All keys of revisions that begin like this, and their records.
+fn all_from(mending: &Mending<'_>, from: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let to = keys::successor(from);
+    let range = KeyRange { from, to: Some(&to) };
+    let mut cursor = mending.snapshot.cursor(Family::Scan, range, Direction::Forward);
+    let mut found = Vec::new();
+    while let Some((key, record)) = cursor.next()? {
+        found.push((key.to_vec(), record.to_vec()));
+    }
+    Ok(found)
+}
+
+/// The earlier bodies that a document keeps: those that it lists, that can be read and whose revisions it still knows. The
+/// others are put aside.
+fn sound_earlier(
+    mending: &mut Mending<'_>,
+    id: &str,
+    stored: &Stored,
+    tree: &RevisionTree,
+) -> Vec<EarlierBody> {
+    let number = mending.number();
+    let listed = stored.head.iter().flat_map(|head| head.earlier.iter());
+    let is_sound = |body: &&EarlierBody| {
+        let key = keys::earlier(number, id, &body.revision);
+        let record = stored.earlier.iter().find(|(of, _)| *of == key);
+        history::is_earlier(tree, &body.revision)
+            && record.is_some_and(|(_, record)| is_earlier(id, record, body))
+    };
+    let kept: Vec<EarlierBody> = listed.filter(is_sound).cloned().collect();
+    for (key, record) in &stored.earlier {
+        if kept.iter().all(|body| keys::earlier(number, id, &body.revision) != *key) {
+            mending.aside.keep(&mut mending.batch, Family::Scan, key, record, STRAY);
+            mending.batch.delete(Family::Scan, key);
+        }
+    }
+    kept
 }
 
 /// The document's tree with those leaves that are stored; of a head that cannot be read, one of what is stored.
@@ -149,7 +186,7 @@ fn write_head(
     mending: &mut Mending<'_>,
     id: &str,
     stored: &Stored,
-    tree: RevisionTree,
+    (tree, earlier): (RevisionTree, Vec<EarlierBody>),
     before: &[keys::Digest],
 ) -> Result<()> {
     let number = mending.number();
@@ -163,6 +200,10 @@ fn write_head(
             external_bytes += summary.external_bytes;
             created_ms = created_ms.min(summary.created_ms);
         }
+    }
+    for body in &earlier {
+        others_bytes += usize::try_from(body.stored_bytes).unwrap_or(usize::MAX);
+        contents.extend(body.contents.iter().copied());
     }
     let contents: Vec<_> = contents.into_iter().collect();
     for digest in &contents {
@@ -184,6 +225,7 @@ fn write_head(
         contents,
         tree,
         stored_bytes: 0,
+        earlier,
     };
     let change = mending.get(Family::Churn, &keys::change(number, head.change_number))?;
     let change = change.and_then(|change| ChangeRecord::decode(&change));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use scrinium_database::Result;
 use scrinium_database::head::{ChangeRecord, Head};
+use scrinium_database::history::EarlierBody;
 use scrinium_database::hold::{held_contents, held_name};
 use scrinium_database::keys::{self, Digest};
 use scrinium_document::{Revision, is_design};
@@ -79,6 +80,7 @@ pub(super) fn check(check: &mut Check<'_>) -> Result<Documents> {
         }
         Ok(())
     })?;
+    check_earlier(check)?;
     documents.check_changes(check)?;
     Ok(documents)
 }
@@ -290,11 +292,57 @@ fn check_leaves(check: &mut Check<'_>, id: &str, head: &Head, winner: Option<&[u
             external_bytes += summary.external_bytes;
         }
     }
+    if let Some(wrong) = unsound_earlier(check, id, head)? {
+        let detail =
+            format!("the body of the earlier revision {wrong} cannot be read; the rest stays without it");
+        check.mend_document(FindingKind::Revision, id, &detail, FindingOutcome::SetAside);
+        return Ok(());
+    }
+    contents.extend(head.earlier.iter().flat_map(|body| body.contents.iter().copied()));
     if !contents.iter().eq(&head.contents) || external_bytes != head.external_bytes {
         let detail = "what is known of its contents and its size is not what its revisions say";
         check.mend_document(FindingKind::DocumentSummary, id, detail, FindingOutcome::Repaired);
     }
     Ok(())
+}
+
+/// An earlier body that is listed, and is not there as the list has it.
+fn unsound_earlier<'a>(check: &Check<'_>, id: &str, head: &'a Head) -> Result<Option<&'a Revision>> {
+    for body in &head.earlier {
+        let stored = check.get(Family::Scan, &keys::earlier(check.number(), id, &body.revision))?;
+        if stored.is_none_or(|stored| !is_earlier(id, &stored, body)) {
+            return Ok(Some(&body.revision));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a record is the earlier body that a head lists.
+pub(super) fn is_earlier(id: &str, record: &[u8], body: &EarlierBody) -> bool {
+    LeafSummary::of(id, record).is_some_and(|summary| {
+        let contents: BTreeSet<Digest> = summary.contents.into_iter().collect();
+        summary.revision == body.revision && contents.iter().eq(&body.contents)
+    })
+}
+
+/// Every earlier body must be listed by its document.
+fn check_earlier(check: &mut Check<'_>) -> Result<()> {
+    let range = keys::earlier_range(check.number());
+    check.each(Family::Scan, &range, |check, key, _| {
+        let Some((id, revision)) = loser_of(key) else {
+            check.set_aside(FindingKind::StrayRevision, Family::Scan, key, "its key names no revision");
+            return Ok(());
+        };
+        let head = check.get(Family::Point, &keys::head(check.number(), id))?;
+        let head = head.and_then(|head| Head::decode(&head));
+        if head.is_none_or(|head| head.earlier.iter().all(|body| body.revision != revision)) {
+            let detail = format!(
+                "the body of the earlier revision {revision} is kept, and the document does not know it"
+            );
+            check.mend_document(FindingKind::StrayRevision, id, &detail, FindingOutcome::SetAside);
+        }
+        Ok(())
+    })
 }
 
 /// Every losing revision must be one of its document's.
