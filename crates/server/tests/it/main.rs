@@ -11,6 +11,7 @@
 mod advise;
 mod attachments;
 mod backup;
+mod broken_off;
 #[path = "../../../advise/tests/it/cases/mod.rs"]
 mod cases;
 mod client;
