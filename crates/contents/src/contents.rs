@@ -43,6 +43,8 @@ struct SharedContents {
 #[derive(Clone)]
 pub struct Content {
     inner: Arc<Inner>,
+    /// How many bytes it stands for, where it is gzip.
+    decoded_length: Option<u64>,
 }
 
 struct Inner {
@@ -63,6 +65,8 @@ pub struct KnownContent {
     pub md5: [u8; 16],
     /// Bytes of it.
     pub length: u64,
+    /// How many bytes it stands for, where it is gzip and to be read as that.
+    pub decoded_length: Option<u64>,
 }
 
 /// What became of bringing a content of another store.
@@ -209,7 +213,7 @@ impl Contents {
                 None => theirs.reader(digest)?,
             })?,
         };
-        *content = held;
+        *content = held.standing_for(content.decoded_length);
         Ok(())
     }
 
@@ -275,15 +279,15 @@ impl Contents {
         if !self.store.contains(Family::Blob, &keys::content(&known.digest))? {
             return Err(ContentError::damaged("content", hex(&known.digest)));
         }
-        Ok(Content::new(pin, known.md5, known.length, None))
+        Ok(Content::new(pin, known.md5, known.length, None).standing_for(known.decoded_length))
     }
 
-    /// A stored content, opened.
+    /// A content as a document knows it, opened.
     ///
     /// # Errors
     /// [`ContentError::Damaged`], and what the store reports.
-    pub fn opened(&self, digest: &Digest) -> Result<HeldContent> {
-        Ok(HeldContent::opened(self.reader(digest)?))
+    pub fn opened(&self, known: &KnownContent) -> Result<HeldContent> {
+        Ok(HeldContent::opened(self.reader(&known.digest)?, known.decoded_length))
     }
 
     /// A content as a document knows it, to be read later.
@@ -325,13 +329,25 @@ impl Content {
     /// `record` is what the update that refers to it must write; `None`: it is stored already.
     pub(crate) fn new(pin: Pin, md5: [u8; 16], length: u64, record: Option<Record>) -> Self {
         let written = AtomicBool::new(record.is_none());
-        Self { inner: Arc::new(Inner { pin, md5, length, record, written }) }
+        Self { inner: Arc::new(Inner { pin, md5, length, record, written }), decoded_length: None }
     }
 
     /// Bytes of the content, uncompressed.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.inner.length
+    }
+
+    /// The same, said to be gzip that stands for so many bytes, if it is.
+    #[must_use]
+    pub fn standing_for(self, decoded_length: Option<u64>) -> Self {
+        Self { decoded_length, ..self }
+    }
+
+    /// How many bytes it stands for, where it is gzip.
+    #[must_use]
+    pub const fn decoded_length(&self) -> Option<u64> {
+        self.decoded_length
     }
 
     /// CouchDB's digest of an attachment: `md5-` and base64.

@@ -27,6 +27,9 @@ pub enum ContentError {
         /// How many it may have.
         limit_bytes: u64,
     },
+    /// Bytes that are not encoded as is said of them.
+    #[error("The attachment is not gzip, as its encoding says.")]
+    Encoding,
     /// The address of a store of objects is not valid.
     #[error("{reason}")]
     Address {
@@ -67,7 +70,7 @@ impl ContentError {
                             | StoreError::TooLarge { .. }
                     )
             }
-            Self::TooLarge { .. } | Self::Address { .. } | Self::Stopped => false,
+            Self::TooLarge { .. } | Self::Encoding | Self::Address { .. } | Self::Stopped => false,
         }
     }
 
@@ -80,7 +83,7 @@ impl ContentError {
             Self::Store(error) => {
                 error.is_scarce() || matches!(error, StoreError::Failed { .. } | StoreError::Frozen { .. })
             }
-            Self::Damaged { .. } | Self::TooLarge { .. } | Self::Address { .. } => false,
+            Self::Damaged { .. } | Self::TooLarge { .. } | Self::Encoding | Self::Address { .. } => false,
         }
     }
 

@@ -4,11 +4,14 @@
 //! A store has one [`Contents`]. An [`Upload`] takes the bytes, and gives a [`Content`], which a document refers to by
 //! [`Content::write`] in the batch that stores it. What nobody refers to any more goes with [`Contents::collect`].
 //!
+//! What comes as gzip through an [`EncodedUpload`] is stored as it came, and is read as what it stands for.
+//!
 //! It knows nothing of documents but that something refers to a content by a database's number and an id.
 
 mod bookmark;
 mod collector;
 mod contents;
+mod encoded;
 mod error;
 mod hex;
 pub mod keys;
@@ -24,6 +27,7 @@ pub mod wire;
 
 pub use collector::Collected;
 pub use contents::{Brought, Content, Contents, KnownContent, PIECE_BYTES, Pin, md5_text};
+pub use encoded::EncodedUpload;
 pub use error::{ContentError, Result};
 pub use hex::hex;
 pub use places::{AttachmentOptions, BucketPart, Places};

@@ -8,6 +8,7 @@ use scrinium_objects::ObjectReader;
 use scrinium_store::Family;
 
 use crate::contents::{Content, Contents, PIECE_BYTES};
+use crate::encoded::Decoding;
 use crate::error::{ContentError, Result};
 use crate::hex::hex;
 use crate::keys::{self, Digest};
@@ -23,30 +24,45 @@ pub struct ContentReader {
 }
 
 /// A content that is opened when it is first read, so that nothing of it is in memory before, and stays where it is while this
-/// is held: a document may have very many.
+/// is held: a document may have very many. A gzip is read as what it stands for.
 pub struct HeldContent {
     /// None of one that was opened at once, which goes where others send it.
     kept: Option<Content>,
     digest: Digest,
     length: u64,
     contents: Contents,
-    reader: OnceLock<ContentReader>,
+    reader: OnceLock<Arc<ContentReader>>,
+    decoding: Option<Decoding>,
 }
 
 impl HeldContent {
     pub(crate) fn new(contents: &Contents, kept: Content) -> Self {
-        let (digest, length) = (*kept.name(), kept.length());
-        Self { kept: Some(kept), digest, length, contents: contents.clone(), reader: OnceLock::new() }
+        let (digest, length, contents) = (*kept.name(), kept.length(), contents.clone());
+        let decoding = kept.decoded_length().map(Decoding::new);
+        Self { kept: Some(kept), digest, length, contents, reader: OnceLock::new(), decoding }
     }
 
-    pub(crate) fn opened(reader: ContentReader) -> Self {
+    pub(crate) fn opened(reader: ContentReader, decoded_length: Option<u64>) -> Self {
         let (digest, length, contents) = (reader.digest, reader.length, reader.contents.clone());
-        Self { kept: None, digest, length, contents, reader: OnceLock::from(reader) }
+        let (reader, decoding) = (OnceLock::from(Arc::new(reader)), decoded_length.map(Decoding::new));
+        Self { kept: None, digest, length, contents, reader, decoding }
     }
 
-    /// Bytes of it.
+    /// The same, read as it is stored.
     #[must_use]
-    pub const fn length(&self) -> u64 {
+    pub fn as_stored(self) -> Self {
+        Self { decoding: None, ..self }
+    }
+
+    /// Bytes that can be read.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.decoding.as_ref().map_or(self.length, |decoding| decoding.length)
+    }
+
+    /// Bytes that are stored.
+    #[must_use]
+    pub const fn stored_length(&self) -> u64 {
         self.length
     }
 
@@ -55,15 +71,37 @@ impl HeldContent {
     /// # Errors
     /// As there.
     pub fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
+        match &self.decoding {
+            Some(decoding) => decoding.read(self.reader()?, offset, max_bytes),
+            None => self.reader()?.read(offset, max_bytes),
+        }
+    }
+
+    /// All that can be read; for those that are known to be small.
+    ///
+    /// # Errors
+    /// As [`HeldContent::read`].
+    pub fn read_all(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        loop {
+            let piece = self.read(bytes.len() as u64, PIECE_BYTES)?;
+            if piece.is_empty() {
+                return Ok(bytes);
+            }
+            bytes.extend_from_slice(&piece);
+        }
+    }
+
+    fn reader(&self) -> Result<&Arc<ContentReader>> {
         if let Some(reader) = self.reader.get() {
-            return reader.read(offset, max_bytes);
+            return Ok(reader);
         }
         let digest = self.kept.as_ref().map_or(&self.digest, Content::name);
         let reader = self.contents.reader(digest)?;
         if reader.length() != self.length {
             return Err(ContentError::damaged("content", hex(digest)));
         }
-        self.reader.get_or_init(|| reader).read(offset, max_bytes)
+        Ok(self.reader.get_or_init(|| Arc::new(reader)))
     }
 }
 

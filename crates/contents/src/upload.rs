@@ -45,6 +45,10 @@ impl Upload {
         }
     }
 
+    pub(crate) const fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
     /// Whether finishing it may take as long as sending all of it to a store of objects.
     #[must_use]
     pub const fn may_leave(&self) -> bool {

@@ -21,8 +21,12 @@ pub struct AttachmentReader {
     pub content_type: String,
     /// CouchDB's digest: `md5-` and base64.
     pub digest: String,
-    /// Bytes of its content.
+    /// Bytes of its content, as they are read.
     pub length: u64,
+    /// Bytes that are stored, where it came as gzip: it is read as what that stands for, unless `is_encoded`.
+    pub encoded_length: Option<u64>,
+    /// Whether it is read as gzip.
+    pub is_encoded: bool,
     /// The document's revision that it was found in.
     pub revision: String,
     content: HeldContent,
@@ -35,9 +39,19 @@ impl AttachmentReader {
             name: attachment.name,
             content_type: attachment.content_type,
             length: content.length(),
+            encoded_length: attachment.decoded_length.map(|_| content.stored_length()),
+            is_encoded: false,
             revision,
             content,
         }
+    }
+
+    /// The same, read as it is stored: as gzip, where it came so.
+    #[must_use]
+    pub fn into_encoded(self) -> Self {
+        let is_encoded = self.encoded_length.is_some();
+        let length = self.encoded_length.unwrap_or(self.length);
+        Self { length, is_encoded, content: self.content.as_stored(), ..self }
     }
 
     /// At most `max_bytes` from `offset`; empty at the end.
@@ -69,7 +83,7 @@ impl Database {
         access: &Access,
     ) -> Result<AttachmentReader> {
         let (attachment, revision) = self.find_attachment(id, name, revision, access)?;
-        let content = self.context.contents.opened(&attachment.digest)?;
+        let content = self.context.contents.opened(&attachment.content())?;
         Ok(AttachmentReader::new(attachment, revision, content))
     }
 

@@ -270,7 +270,7 @@ impl From<ContentError> for DatabaseError {
             ContentError::Store(error) => error.into(),
             ContentError::Damaged { .. } => Self::Internal { reason },
             ContentError::TooLarge { .. } => Self::TooLarge { what: Oversized::Attachment, reason },
-            ContentError::Address { .. } => Self::bad_request(reason),
+            ContentError::Address { .. } | ContentError::Encoding => Self::bad_request(reason),
             ContentError::Stopped => Self::Unavailable { reason },
             ContentError::Object(_) if error.is_damage() => Self::Internal { reason },
             ContentError::Object(_) if error.is_full() => Self::Full { reason },

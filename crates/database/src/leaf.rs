@@ -10,6 +10,10 @@ use crate::error::{DatabaseError, Result};
 use crate::keys::Digest;
 
 const VERSION: u8 = 1;
+
+/// A leaf that says of each attachment how many bytes it stands for, because some came as gzip.
+const VERSION_WITH_ENCODED: u8 = 2;
+
 const DELETED: u8 = 1;
 
 /// What a leaf says of one attachment.
@@ -19,14 +23,30 @@ pub struct StoredAttachment {
     pub content_type: String,
     /// Generation of the revision that brought it.
     pub revpos: u64,
+    /// Bytes that are stored.
     pub length: u64,
+    /// Bytes that it stands for, where it came as gzip and is stored so.
+    pub decoded_length: Option<u64>,
     pub digest: Digest,
     pub md5: [u8; 16],
 }
 
 impl StoredAttachment {
     pub const fn content(&self) -> KnownContent {
-        KnownContent { digest: self.digest, md5: self.md5, length: self.length }
+        KnownContent {
+            digest: self.digest,
+            md5: self.md5,
+            length: self.length,
+            decoded_length: self.decoded_length,
+        }
+    }
+
+    /// Bytes that a client sees.
+    pub const fn shown_length(&self) -> u64 {
+        match self.decoded_length {
+            Some(decoded) => decoded,
+            None => self.length,
+        }
     }
 
     pub fn digest_text(&self) -> String {
@@ -43,6 +63,7 @@ pub struct Leaf<'a> {
     pub created_ms: u64,
     pub modified_ms: u64,
     attachments: &'a [u8],
+    has_encoded: bool,
     fields: &'a [u8],
 }
 
@@ -60,18 +81,19 @@ pub struct LeafParts<'a> {
 impl LeafParts<'_> {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(80 + self.fields.len() + self.attachments.len() * 100);
-        out.push(VERSION);
+        let has_encoded = self.attachments.iter().any(|attachment| attachment.decoded_length.is_some());
+        out.push(if has_encoded { VERSION_WITH_ENCODED } else { VERSION });
         out.push(if self.deleted { DELETED } else { 0 });
         put_bytes(&mut out, self.revision.to_string().as_bytes());
         put_number(&mut out, self.created_ms);
         put_number(&mut out, self.modified_ms);
-        put_bytes(&mut out, &encode_attachments(self.attachments));
+        put_bytes(&mut out, &encode_attachments(self.attachments, has_encoded));
         out.extend_from_slice(self.fields);
         out
     }
 }
 
-fn encode_attachments(attachments: &[StoredAttachment]) -> Vec<u8> {
+fn encode_attachments(attachments: &[StoredAttachment], has_encoded: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for attachment in attachments {
         put_bytes(&mut out, attachment.name.as_bytes());
@@ -80,6 +102,9 @@ fn encode_attachments(attachments: &[StoredAttachment]) -> Vec<u8> {
         put_number(&mut out, attachment.length);
         out.extend_from_slice(&attachment.digest);
         out.extend_from_slice(&attachment.md5);
+        if has_encoded {
+            put_number(&mut out, attachment.decoded_length.map_or(0, |decoded| decoded.saturating_add(1)));
+        }
     }
     out
 }
@@ -93,9 +118,11 @@ impl<'a> Leaf<'a> {
 
     fn try_decode(bytes: &'a [u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
-        if input.byte()? != VERSION {
-            return None;
-        }
+        let has_encoded = match input.byte()? {
+            VERSION => false,
+            VERSION_WITH_ENCODED => true,
+            _ => return None,
+        };
         let flags = input.byte()?;
         Some(Self {
             deleted: flags & DELETED != 0,
@@ -103,6 +130,7 @@ impl<'a> Leaf<'a> {
             created_ms: input.number()?,
             modified_ms: input.number()?,
             attachments: input.bytes()?,
+            has_encoded,
             fields: input.rest(),
         })
     }
@@ -119,7 +147,7 @@ impl<'a> Leaf<'a> {
         let mut input = Input::new(self.attachments);
         let mut attachments = Vec::new();
         while !input.rest().is_empty() {
-            let attachment = read_attachment(&mut input);
+            let attachment = read_attachment(&mut input, self.has_encoded);
             attachments.push(attachment.ok_or_else(|| DatabaseError::damaged("list of attachments", id))?);
         }
         Ok(attachments)
@@ -162,7 +190,7 @@ impl<'a> Leaf<'a> {
     }
 }
 
-fn read_attachment(input: &mut Input<'_>) -> Option<StoredAttachment> {
+fn read_attachment(input: &mut Input<'_>, has_encoded: bool) -> Option<StoredAttachment> {
     Some(StoredAttachment {
         name: input.text()?.to_owned(),
         content_type: input.text()?.to_owned(),
@@ -170,5 +198,6 @@ fn read_attachment(input: &mut Input<'_>) -> Option<StoredAttachment> {
         length: input.number()?,
         digest: input.array()?,
         md5: input.array()?,
+        decoded_length: if has_encoded { input.number()?.checked_sub(1) } else { None },
     })
 }

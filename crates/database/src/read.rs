@@ -38,6 +38,8 @@ pub struct ReadOptions {
     pub attachments: bool,
     /// Contents of those attachments that came after these revisions; stubs for the others. Asks for contents by itself.
     pub attachments_since: Option<Vec<String>>,
+    /// `encoding` and `encoded_length` of attachments that are stored as gzip.
+    pub encoding_info: bool,
 }
 
 impl ReadOptions {

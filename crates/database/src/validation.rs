@@ -361,7 +361,7 @@ impl<'a> Stub<'a> {
         Self {
             name: &attachment.name,
             content_type: &attachment.content_type,
-            length: attachment.length,
+            length: attachment.shown_length(),
             digest: attachment.digest_text(),
         }
     }
@@ -377,7 +377,8 @@ impl<'a> Stub<'a> {
         let kept = known.iter().filter(stays).map(Stub::of);
         let brought = edit.attachments.iter().filter_map(|attachment| match attachment {
             PreparedAttachment::New { name, content_type, content, .. } => {
-                Some(Stub { name, content_type, length: content.length(), digest: content.digest() })
+                let length = content.decoded_length().unwrap_or_else(|| content.length());
+                Some(Stub { name, content_type, length, digest: content.digest() })
             }
             PreparedAttachment::Stub { name, .. } => {
                 known.iter().find(|known| known.name == *name).map(Stub::of)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, IF_RANGE, RANGE,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue,
+    IF_RANGE, RANGE, VARY,
 };
 use http::{Response, StatusCode};
 use scrinium_contents::Content;
@@ -15,6 +16,7 @@ use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
+use crate::gzip;
 use crate::range::{self, Wanted};
 use crate::related::Segments;
 use crate::response::{self, Body};
@@ -47,7 +49,19 @@ struct Part {
     /// Says which bytes it is, where it is some of them.
     range: Option<String>,
     is_whole: bool,
+    form: Form,
     begun: Begun<Segments>,
+}
+
+/// In which form an attachment goes out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As it is stored.
+    Plain,
+    /// It came as gzip, and goes out so.
+    Gzip,
+    /// It came as gzip, and the client does not take that.
+    Decoded,
 }
 
 /// `GET /{db}/{id}/{name}`, in part where `Range` says so.
@@ -57,6 +71,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     let asked = Asked {
         range: context.header(&RANGE).map(str::to_owned),
         if_range: context.header(&IF_RANGE).map(|tag| tag.trim_matches('"').to_owned()),
+        takes_gzip: gzip::is_taken(&context.headers),
         known: context.headers.get_all(http::header::IF_NONE_MATCH).iter().cloned().collect(),
     };
     let boundary = context.state.uuids.next();
@@ -76,6 +91,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
 struct Asked {
     range: Option<String>,
     if_range: Option<String>,
+    takes_gzip: bool,
     known: Vec<HeaderValue>,
 }
 
@@ -84,12 +100,19 @@ fn find(reader: AttachmentReader, asked: &Asked, boundary: &str) -> Result<Found
     if crate::context::any_tag(asked.known.iter(), &digest) {
         return Ok(FoundAttachment::Known { digest });
     }
+    let (reader, form) = match reader.encoded_length {
+        None => (reader, Form::Plain),
+        Some(_) if asked.takes_gzip => (reader.into_encoded(), Form::Gzip),
+        Some(_) => (reader, Form::Decoded),
+    };
     let length = reader.length;
     let fresh = asked.if_range.as_ref().is_none_or(|tag| *tag == digest);
     let mut content_type = reader.content_type.clone();
     let (reader, mut segments) = (Arc::new(reader), Segments::default());
     let (mut range, mut is_whole) = (None, false);
-    match range::wanted(asked.range.as_deref().filter(|_| fresh), length) {
+    // Of what has to be decoded no parts are given, as in CouchDB: for the last byte all the others would be decoded.
+    let has_ranges = fresh && form == Form::Plain;
+    match range::wanted(asked.range.as_deref().filter(|_| has_ranges), length) {
         Wanted::Outside => return Ok(FoundAttachment::Outside { length }),
         Wanted::Whole => {
             is_whole = true;
@@ -108,7 +131,7 @@ fn find(reader: AttachmentReader, asked: &Asked, boundary: &str) -> Result<Found
     }
     let length = segments.length();
     let begun = stream::begin(segments)?;
-    Ok(FoundAttachment::Part(Box::new(Part { content_type, digest, length, range, is_whole, begun })))
+    Ok(FoundAttachment::Part(Box::new(Part { content_type, digest, length, range, is_whole, form, begun })))
 }
 
 /// RFC 9110 §14.4.
@@ -143,7 +166,14 @@ fn answer(context: &Context, part: Part) -> Result<Response<Body>> {
     let kind = HeaderValue::try_from(part.content_type);
     headers.insert(CONTENT_TYPE, kind.unwrap_or(HeaderValue::from_static(UNKNOWN_TYPE)));
     headers.insert(CACHE_CONTROL, response::MUST_REVALIDATE);
-    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    let ranges = if part.form == Form::Plain { "bytes" } else { "none" };
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static(ranges));
+    if part.form == Form::Gzip {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    if part.form != Form::Plain {
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    }
     // Somebody else's HTML must not act as the one who looks at it.
     headers.insert(POLICY, HeaderValue::from_static("sandbox"));
     response::insert_etag(headers, &part.digest);
@@ -151,7 +181,10 @@ fn answer(context: &Context, part: Part) -> Result<Response<Body>> {
         headers.insert(CONTENT_RANGE, range);
     }
     if part.is_whole {
-        if let Ok(digest) = HeaderValue::try_from(part.digest) {
+        // RFC 1864: of the body as it goes out.
+        if part.form != Form::Decoded
+            && let Ok(digest) = HeaderValue::try_from(part.digest)
+        {
             headers.insert(CONTENT_MD5, digest);
         }
     } else {
@@ -187,7 +220,7 @@ impl AttachmentPart {
 
 /// `PUT /{db}/{id}/{name}?rev=`.
 pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
-    // Stored as what it is, so that everybody can read it, however it came.
+    // What comes as gzip is stored so, and decoded for clients that do not take it.
     let encoding = body.encoding();
     let name = context.address.value("attname")?;
     validate_name(name)?;

@@ -1,12 +1,10 @@
-//! Bodies that clients send compressed (`Content-Encoding: gzip`), as CouchDB takes them.
+//! Bodies that clients send compressed (`Content-Encoding: gzip`), as CouchDB takes them, and clients that take them so.
 
-use std::io::{self, Read, Write};
+use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
-use flate2::write::GzDecoder;
 use http::HeaderMap;
-use http::header::CONTENT_ENCODING;
-use scrinium_contents::{Content, ContentError, Upload};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 
 use crate::error::{HttpError, Result};
 
@@ -53,6 +51,27 @@ impl Encoding {
     }
 }
 
+/// Whether a client takes gzip (RFC 9110 §12.5.3). Who says nothing gets what everybody can read.
+pub(crate) fn is_taken(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let mut others = None;
+    for coding in lines.flat_map(|line| line.split(',')) {
+        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
+        let is_refused = parameters
+            .trim()
+            .strip_prefix("q=")
+            .is_some_and(|weight| weight.trim().parse::<f32>().is_ok_and(|weight| weight <= 0.0));
+        match name.trim() {
+            name if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => {
+                return !is_refused;
+            }
+            "*" => others = Some(!is_refused),
+            _ => {}
+        }
+    }
+    others.unwrap_or(false)
+}
+
 /// What `bytes` are inflated. `cover` gets its size before it becomes larger. Blocks.
 ///
 /// # Errors
@@ -71,60 +90,4 @@ pub(crate) fn inflate(bytes: &[u8], mut cover: impl FnMut(usize) -> Result<()>) 
 
 fn malformed() -> HttpError {
     HttpError::bad_request("The body is not gzip, as its encoding says.")
-}
-
-/// An upload whose bytes come compressed; what is stored is what they stand for. It holds no more than a
-/// step of it, however much that is.
-pub(crate) struct GzipUpload(GzDecoder<Sink>);
-
-struct Sink {
-    upload: Upload,
-    /// Why the upload took no more; the decoder tells only that it failed.
-    failure: Option<ContentError>,
-}
-
-impl GzipUpload {
-    pub(crate) fn may_leave(&self) -> bool {
-        self.0.get_ref().upload.may_leave()
-    }
-
-    pub(crate) fn new(upload: Upload) -> Self {
-        Self(GzDecoder::new(Sink { upload, failure: None }))
-    }
-
-    /// Takes the next compressed bytes. Blocks.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.0.write_all(bytes).map_err(|_| self.0.get_mut().failure())
-    }
-
-    /// The whole content. Blocks.
-    pub(crate) fn finish(mut self) -> Result<Content> {
-        if self.0.try_finish().is_err() {
-            return Err(self.0.get_mut().failure());
-        }
-        let sink = self.0.finish().map_err(|_| malformed())?;
-        sink.upload.finish().map_err(HttpError::of_attachment)
-    }
-}
-
-impl Sink {
-    fn failure(&mut self) -> HttpError {
-        self.failure.take().map_or_else(malformed, HttpError::of_attachment)
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.upload.write(bytes) {
-            Ok(()) => Ok(bytes.len()),
-            Err(error) => {
-                self.failure = Some(error);
-                Err(io::ErrorKind::Other.into())
-            }
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

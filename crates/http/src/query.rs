@@ -258,6 +258,7 @@ pub(crate) fn read_options(query: &Query) -> Result<ReadOptions> {
         latest: query.is_true("latest"),
         attachments: query.is_true("attachments"),
         attachments_since: query.get("atts_since").map(revision_list).transpose()?,
+        encoding_info: query.is_true("att_encoding_info"),
     })
 }
 

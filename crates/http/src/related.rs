@@ -178,11 +178,12 @@ impl ContentCheck {
     }
 
     fn inflated(&self, content: &Content) -> Result<()> {
+        let inflated_bytes = content.decoded_length().unwrap_or_else(|| content.length());
         match self.inflated_length {
-            Some(length) if length < content.length() => {
+            Some(length) if length < inflated_bytes => {
                 Err(HttpError::bad_request("attachment longer than expected"))
             }
-            Some(length) if length > content.length() => {
+            Some(length) if length > inflated_bytes => {
                 Err(HttpError::bad_request("attachment shorter than expected"))
             }
             _ => Ok(()),
@@ -353,7 +354,9 @@ impl Bundle {
                 }
                 stub.remove("stub");
                 stub.insert("follows".to_owned(), Value::Bool(true));
-                attachments.push(database.hold_attachment(&document.id, name, Some(&document.revision))?);
+                let held = database.hold_attachment(&document.id, name, Some(&document.revision))?;
+                // Who asks how it is encoded takes it so.
+                attachments.push(if options.encoding_info { held.into_encoded() } else { held });
             }
             json.serialized(&stubs);
         }
@@ -381,10 +384,11 @@ impl Bundle {
         for reader in self.attachments {
             segments.text(&format!(
                 "\r\n--{boundary}\r\nContent-Disposition: attachment; filename={}\r\nContent-Type: {}\r\n\
-                 Content-Length: {}\r\n\r\n",
+                 Content-Length: {}\r\n{}\r\n",
                 quoted(&reader.name),
                 shown_media_type(&reader.content_type),
-                reader.length
+                reader.length,
+                if reader.is_encoded { "Content-Encoding: gzip\r\n" } else { "" }
             ));
             let length = reader.length;
             segments.attachment(Arc::new(reader), 0, length);

@@ -1,12 +1,12 @@
 //! A content on its way in, bit by bit: read from the network only as fast as the store takes it.
 
 use bytes::BytesMut;
-use scrinium_contents::{Content, Upload};
+use scrinium_contents::{Content, EncodedUpload, Upload};
 
 use crate::access::Opened;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::gzip::{Encoding, GzipUpload};
+use crate::gzip::Encoding;
 
 /// What is gathered before it is handed to the store.
 const PIECE_BYTES: usize = 256 << 10;
@@ -23,7 +23,7 @@ pub(crate) struct Inlet {
 
 enum Sink {
     Plain(Box<Upload>),
-    Gzip(Box<GzipUpload>),
+    Gzip(Box<EncodedUpload>),
 }
 
 impl Inlet {
@@ -87,7 +87,7 @@ impl Inlet {
             let upload = self.opened.upload(&self.content_type);
             match self.encoding {
                 Encoding::Identity => Sink::Plain(Box::new(upload)),
-                Encoding::Gzip => Sink::Gzip(Box::new(GzipUpload::new(upload))),
+                Encoding::Gzip => Sink::Gzip(Box::new(EncodedUpload::new(upload))),
             }
         })
     }
@@ -96,9 +96,10 @@ impl Inlet {
 impl Sink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self {
-            Self::Plain(upload) => upload.write(bytes).map_err(HttpError::of_attachment),
+            Self::Plain(upload) => upload.write(bytes),
             Self::Gzip(upload) => upload.write(bytes),
         }
+        .map_err(HttpError::of_attachment)
     }
 
     fn may_leave(&self) -> bool {
@@ -110,9 +111,10 @@ impl Sink {
 
     fn finish(self) -> Result<Content> {
         match self {
-            Self::Plain(upload) => upload.finish().map_err(HttpError::of_attachment),
+            Self::Plain(upload) => upload.finish(),
             Self::Gzip(upload) => upload.finish(),
         }
+        .map_err(HttpError::of_attachment)
     }
 }
 

@@ -10,6 +10,7 @@ use scrinium_database::folder::record::{
 };
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::header::{Header, UNCOUNTED};
+use scrinium_database::history::EarlierBody;
 use scrinium_database::keys;
 use scrinium_database::leaf::{Leaf, LeafParts, StoredAttachment};
 use scrinium_document::{FieldsBuf, Revision, RevisionTree};
@@ -119,7 +120,23 @@ fn change() -> ChangeRecord {
     ChangeRecord { id: "memo ä".to_owned(), winner: revision("2-bb"), deleted: true, several_leaves: true }
 }
 
+/// Earlier bodies are listed by a head alone that has some.
+fn head_with_history() -> Head {
+    let body = EarlierBody {
+        revision: revision("1-aa"),
+        superseded_ms: 6,
+        stored_bytes: 300,
+        contents: vec![[0x22; 32], [0x33; 32]],
+    };
+    Head { earlier: vec![body], ..head() }
+}
+
 fn leaf() -> Vec<u8> {
+    leaf_with(None)
+}
+
+/// Of an attachment that is stored as gzip, a leaf says what that stands for.
+fn leaf_with(decoded_length: Option<u64>) -> Vec<u8> {
     let attachment = StoredAttachment {
         name: "message.eml".to_owned(),
         content_type: "message/rfc822".to_owned(),
@@ -127,6 +144,7 @@ fn leaf() -> Vec<u8> {
         length: 70_000,
         digest: [0x33; 32],
         md5: [0x44; 16],
+        decoded_length,
     };
     LeafParts {
         revision: &revision("1-aa"),
@@ -183,6 +201,9 @@ fn lines() -> Vec<(&'static str, Vec<u8>)> {
         ("key of a count of what was read", keys::read_counts(258, "ada")),
         ("record set aside", aside::encode(1_793_000_000_000, "mail/ada", "a reason", SET_ASIDE)),
         ("key of a record set aside", keys::set_aside(258, 7)),
+        ("head with earlier bodies", head_with_history().encode()),
+        ("key of an earlier body", keys::earlier(258, "memo", &revision("1-aa"))),
+        ("leaf with an attachment that is gzip", leaf_with(Some(0))),
     ]
 }
 
@@ -220,6 +241,16 @@ fn records_are_read_as_they_were_written() {
     assert_eq!(counted.stored_bytes, others_bytes + record.len() as u64);
     assert_eq!(Head::decode(&record).unwrap().stored_bytes, counted.stored_bytes);
     assert_eq!((read.contents, read.tree.encode()), (head().contents, head().tree.encode()));
+    let read = Head::decode(&head_with_history().encode()).unwrap();
+    assert_eq!((read.earlier, read.stored_bytes), (head_with_history().earlier, 66_000));
+    assert_eq!(read.tree.encode(), head().tree.encode());
+    for decoded_length in [None, Some(0), Some(1 << 40)] {
+        let bytes = leaf_with(decoded_length);
+        let read = Leaf::decode("memo", &bytes).unwrap();
+        let attachments = read.attachments("memo").unwrap();
+        assert_eq!((attachments[0].decoded_length, attachments[0].length), (decoded_length, 70_000));
+        assert_eq!(read.fields("memo").unwrap().get("n"), Some("1.50"));
+    }
     let read = ChangeRecord::decode(&change().encode()).unwrap();
     assert_eq!((read.id, read.winner, read.deleted), ("memo ä".to_owned(), revision("2-bb"), true));
     let bytes = leaf();

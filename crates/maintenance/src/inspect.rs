@@ -313,6 +313,7 @@ fn leaf(id: &str, value: &[u8]) -> Option<Value> {
             "revpos": attachment.revpos,
             "length": attachment.length,
             "content": hex(&attachment.digest),
+            "decoded_length": attachment.decoded_length,
             "digest": attachment.digest_text(),
         })
     });

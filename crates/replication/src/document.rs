@@ -32,13 +32,28 @@ pub struct Stub {
     pub name: String,
     /// Its MIME type.
     pub content_type: String,
-    /// Bytes of its content.
+    /// Bytes of its content as it is moved: of the gzip, where `is_encoded`.
     pub length: u64,
+    /// Bytes of what it stands for.
+    decoded_length: u64,
     /// The generation in which it came.
     pub revpos: u64,
-    /// Digest of its content as it is sent: `md5-` and base64. None where the source keeps it compressed, and the digest is
-    /// of that.
+    /// Digest of its content as it is moved: `md5-` and base64. None where the source keeps it as gzip, the digest is of that,
+    /// and it is moved decoded.
     pub digest: Option<String>,
+    /// Whether the source keeps it as gzip, and it is moved so.
+    pub is_encoded: bool,
+}
+
+impl Stub {
+    /// The same, moved as what it stands for, to a target that would not know of the gzip.
+    #[must_use]
+    pub fn decoded(self) -> Self {
+        if !self.is_encoded {
+            return self;
+        }
+        Self { length: self.decoded_length, digest: None, is_encoded: false, ..self }
+    }
 }
 
 impl SourceDocument {
@@ -96,11 +111,12 @@ impl SourceDocument {
     /// It cannot be taken apart.
     pub fn with_following(&self, follow: &[Stub]) -> Result<Self> {
         self.rewritten(|name, stub| {
-            if follow.iter().all(|stub| stub.name != name) {
-                return;
-            }
-            for outdated in ["stub", "digest", "encoding", "encoded_length"] {
-                stub.remove(outdated);
+            let Some(followed) = follow.iter().find(|stub| stub.name == name) else { return };
+            stub.remove("stub");
+            let outdated =
+                if followed.is_encoded { &[][..] } else { &["digest", "encoding", "encoded_length"] };
+            for member in outdated {
+                stub.remove(*member);
             }
             stub.insert("follows".to_owned(), true.into());
         })
@@ -138,12 +154,18 @@ fn stubs(id: &str, raw: &str) -> Result<Vec<Stub>> {
     for (name, stub) in members {
         let text = |member: &str| stub.get(member).and_then(Value::as_str);
         let number = |member: &str| stub.get(member).and_then(Value::as_u64);
+        let decoded_length =
+            number("length").ok_or_else(|| wrong(id, "has an attachment without a length"))?;
         let is_plain = text("encoding").is_none_or(|encoding| encoding == "identity");
+        let encoded_length = number("encoded_length").filter(|_| text("encoding") == Some("gzip"));
+        let is_encoded = encoded_length.is_some();
         stubs.push(Stub {
             content_type: text("content_type").unwrap_or("application/octet-stream").to_owned(),
-            length: number("length").ok_or_else(|| wrong(id, "has an attachment without a length"))?,
+            length: encoded_length.unwrap_or(decoded_length),
+            decoded_length,
             revpos: number("revpos").unwrap_or(u64::MAX),
-            digest: text("digest").filter(|_| is_plain).map(str::to_owned),
+            digest: text("digest").filter(|_| is_plain || is_encoded).map(str::to_owned),
+            is_encoded,
             name,
         });
     }

@@ -19,6 +19,11 @@ pub trait End: Send + Sync + 'static {
     /// How the end is shown to people: never with credentials.
     fn shown(&self) -> &str;
 
+    /// Whether it keeps attachments that come as gzip so, as far as is known since it was asked for [`End::info`].
+    fn takes_encoded(&self) -> bool {
+        false
+    }
+
     /// What makes this end another than others, for the name of the checkpoints.
     fn identity(&self) -> String;
 
@@ -125,6 +130,8 @@ pub struct AttachmentPlace {
     pub revision: String,
     /// The attachment's name.
     pub name: String,
+    /// Whether it is read as the gzip that the source keeps.
+    pub is_encoded: bool,
 }
 
 /// An attachment on its way into the target.
@@ -135,6 +142,8 @@ pub struct IncomingAttachment {
     pub content_type: String,
     /// Bytes of its content.
     pub length: u64,
+    /// Whether its content is gzip, and to be kept so.
+    pub is_encoded: bool,
     /// Its content.
     pub content: Box<dyn ContentStream>,
 }

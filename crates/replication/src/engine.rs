@@ -216,7 +216,8 @@ impl Replication {
         match self.target.info().await {
             Ok(_) => Ok(()),
             Err(error) if error.kind == ErrorKind::NotFound && self.create_target => {
-                self.target.create().await
+                self.target.create().await?;
+                self.target.info().await.map(drop)
             }
             Err(error) => Err(error),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use scrinium_catalog::Databases;
-use scrinium_contents::{Content, Upload};
+use scrinium_contents::{Content, EncodedUpload, Upload};
 use scrinium_database::{
     AttachmentReader, ChangesFilter, ChangesQuery, DatabaseError, Edit, EditMode, Identity, InitialAccess,
     Level, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, Since,
@@ -281,7 +281,8 @@ fn refusal(document: &SourceDocument, reason: &str) -> Refusal {
 
 /// Revisions of documents, with their history.
 fn read(session: &DatabaseSession, wanted: &[Missing]) -> Result<Vec<SourceDocument>> {
-    let options = ReadOptions { latest: true, revisions: true, ..ReadOptions::default() };
+    let options =
+        ReadOptions { latest: true, revisions: true, encoding_info: true, ..ReadOptions::default() };
     let mut documents = Vec::with_capacity(wanted.len());
     let mut bytes = 0;
     for missing in wanted {
@@ -302,6 +303,10 @@ fn read(session: &DatabaseSession, wanted: &[Missing]) -> Result<Vec<SourceDocum
 impl End for LocalEnd {
     fn shown(&self) -> &str {
         &self.name
+    }
+
+    fn takes_encoded(&self) -> bool {
+        true
     }
 
     fn identity(&self) -> String {
@@ -406,10 +411,11 @@ impl End for LocalEnd {
     }
 
     fn attachment<'a>(&'a self, place: &'a AttachmentPlace, offset: u64) -> Work<'a, Box<dyn ContentStream>> {
-        let AttachmentPlace { id, revision, name } = place.clone();
+        let AttachmentPlace { id, revision, name, is_encoded } = place.clone();
         Box::pin(async move {
             let reader = self.with(Level::Reader, move |session| {
-                Ok(session.open_attachment(&id, &name, Some(&revision))?)
+                let reader = session.open_attachment(&id, &name, Some(&revision))?;
+                Ok(if is_encoded { reader.into_encoded() } else { reader })
             });
             let reader = Some(reader.await?);
             let stream: Box<dyn ContentStream> =
@@ -451,8 +457,12 @@ impl LocalEnd {
     /// Takes an attachment in, piece by piece.
     async fn receive(&self, mut incoming: IncomingAttachment) -> Result<NewAttachment> {
         let content_type = incoming.content_type.clone();
-        let mut upload =
-            self.with(Level::Depositor, move |session| Ok(Box::new(session.upload(&content_type)))).await?;
+        let is_encoded = incoming.is_encoded;
+        let upload = self.with(Level::Depositor, move |session| Ok(session.upload(&content_type))).await?;
+        let mut upload = match is_encoded {
+            true => Incoming::Encoded(Box::new(EncodedUpload::new(upload))),
+            false => Incoming::Plain(Box::new(upload)),
+        };
         while let Some(piece) = incoming.content.next_piece().await? {
             upload = self
                 .workers
@@ -467,7 +477,7 @@ impl LocalEnd {
     }
 
     /// A content that may go to a store of objects is sent there outside the worker pool, so that nobody else waits.
-    async fn finish(&self, upload: Box<Upload>) -> Result<Content> {
+    async fn finish(&self, upload: Incoming) -> Result<Content> {
         let may_leave = upload.may_leave();
         let finish = move || Ok::<_, ReplicationError>(upload.finish()?);
         if !may_leave {
@@ -475,6 +485,35 @@ impl LocalEnd {
         }
         let broken = |_| ReplicationError::new(ErrorKind::Unavailable, "An attachment could not be stored.");
         tokio::task::spawn_blocking(finish).await.map_err(broken)?
+    }
+}
+
+/// An attachment on its way into a database of this server.
+enum Incoming {
+    Plain(Box<Upload>),
+    Encoded(Box<EncodedUpload>),
+}
+
+impl Incoming {
+    fn write(&mut self, bytes: &[u8]) -> scrinium_contents::Result<()> {
+        match self {
+            Self::Plain(upload) => upload.write(bytes),
+            Self::Encoded(upload) => upload.write(bytes),
+        }
+    }
+
+    fn may_leave(&self) -> bool {
+        match self {
+            Self::Plain(upload) => upload.may_leave(),
+            Self::Encoded(upload) => upload.may_leave(),
+        }
+    }
+
+    fn finish(self) -> scrinium_contents::Result<Content> {
+        match self {
+            Self::Plain(upload) => upload.finish(),
+            Self::Encoded(upload) => upload.finish(),
+        }
     }
 }
 

@@ -189,8 +189,13 @@ impl Transfer {
         document: &SourceDocument,
         wanted: Vec<Stub>,
     ) -> Result<Option<Refusal>> {
+        let wanted: Vec<Stub> = match self.target.takes_encoded() {
+            true => wanted,
+            false => wanted.into_iter().map(Stub::decoded).collect(),
+        };
         let bytes = wanted.iter().fold(0_u64, |bytes, stub| bytes.saturating_add(stub.length));
-        if bytes <= INLINE_BYTES {
+        // In the JSON it could not say that it is gzip.
+        if bytes <= INLINE_BYTES && wanted.iter().all(|stub| !stub.is_encoded) {
             let mut contents = Vec::with_capacity(wanted.len());
             for stub in wanted {
                 let content = self.whole(document, &stub).await?;
@@ -204,6 +209,7 @@ impl Transfer {
             name: stub.name.clone(),
             content_type: stub.content_type.clone(),
             length: stub.length,
+            is_encoded: stub.is_encoded,
             content: Box::new(self.content(document, &stub)),
         });
         self.target.write_with(&announced, contents.collect()).await
@@ -214,6 +220,7 @@ impl Transfer {
             id: document.id.clone(),
             revision: document.revision.clone(),
             name: stub.name.clone(),
+            is_encoded: stub.is_encoded,
         };
         let told = (Arc::clone(&self.counts), self.content_wait);
         ResumedContent::new((Arc::clone(&self.source), place), stub, told)

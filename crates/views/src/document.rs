@@ -151,7 +151,7 @@ impl Fields for Document<'_> {
         let attachments = self.leaf.attachments(self.leaf.id()).unwrap_or_default();
         attachments
             .into_iter()
-            .map(|attachment| AttachmentInfo { name: attachment.name, length: attachment.length })
+            .map(|attachment| AttachmentInfo { length: attachment.shown_length(), name: attachment.name })
             .collect()
     }
 

@@ -109,13 +109,16 @@ impl<'a> Renderer<'a> {
             json.literal(":{\"content_type\":").string(&attachment.content_type);
             json.literal(",\"revpos\":").number(attachment.revpos);
             json.literal(",\"digest\":").string(&attachment.digest_text());
+            if self.options.encoding_info && attachment.decoded_length.is_some() {
+                json.literal(",\"encoding\":\"gzip\",\"encoded_length\":").number(attachment.length);
+            }
             let with_content =
                 self.options.gives_contents() && known_up_to.is_none_or(|known| attachment.revpos > known);
             if with_content {
                 let content = AttachedContent(self.database.context.contents.held(&attachment.content())?);
                 json.literal(",\"data\":").content(Arc::new(content));
             } else {
-                json.literal(",\"length\":").number(attachment.length).literal(",\"stub\":true");
+                json.literal(",\"length\":").number(attachment.shown_length()).literal(",\"stub\":true");
             }
             json.literal("}");
         }

@@ -253,11 +253,23 @@ impl Transaction<'_> {
     /// The document as the edits before this one leave it. What was taken is put back by [`Self::put_back`].
     pub(super) fn take_before(&mut self, id: &str) -> Result<Before> {
         if let Some(Pending { head, leaves }) = self.changed.remove(id) {
-            return Ok(Before { head, leaves, is_new: false, is_changed: true, came_together: BTreeSet::new() });
+            return Ok(Before {
+                head,
+                leaves,
+                is_new: false,
+                is_changed: true,
+                came_together: BTreeSet::new(),
+            });
         }
         if let Some(pending) = self.writer.pending(id) {
             let Pending { head, leaves } = pending.clone();
-            return Ok(Before { head, leaves, is_new: false, is_changed: false, came_together: BTreeSet::new() });
+            return Ok(Before {
+                head,
+                leaves,
+                is_new: false,
+                is_changed: false,
+                came_together: BTreeSet::new(),
+            });
         }
         let head = self.prefetched.head(self.writer, id)?;
         // No document has changed later than its database.
@@ -265,7 +277,13 @@ impl Transaction<'_> {
             return Err(DatabaseError::damaged("revision tree", id));
         }
         let (leaves, is_new) = (BTreeMap::new(), head.is_none());
-        Ok(Before { head: head.unwrap_or_default(), leaves, is_new, is_changed: false, came_together: BTreeSet::new() })
+        Ok(Before {
+            head: head.unwrap_or_default(),
+            leaves,
+            is_new,
+            is_changed: false,
+            came_together: BTreeSet::new(),
+        })
     }
 
     /// Puts back what was taken, unless an edit has put something else in its place.
@@ -352,6 +370,7 @@ impl Transaction<'_> {
                     content_type: content_type.clone(),
                     revpos: revpos.filter(|_| self.mode == EditMode::Replicated).unwrap_or(generation),
                     length: content.length(),
+                    decoded_length: content.decoded_length(),
                     digest: *content.name(),
                     md5: content.md5(),
                 },

@@ -25,6 +25,7 @@ mod conflicts;
 mod damaged;
 mod differential;
 mod documents;
+mod encoded;
 mod folders;
 mod freshness;
 mod full_disk;

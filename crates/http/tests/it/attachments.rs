@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use md5::{Digest as _, Md5};
 use serde_json::json;
 
 use crate::common::Server;
@@ -136,7 +139,75 @@ async fn compressed_bodies_are_inflated() {
     server.ask("PUT", "/db/z", (gzip, bomb)).await.expect(413);
 }
 
-fn compressed(bytes: &[u8]) -> Vec<u8> {
+/// As CouchDB stores and gives it, and takes it from replicators.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attachment_that_came_as_gzip_goes_out_so_to_who_takes_it() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let text = "compressed ".repeat(100_000);
+    let packed = compressed(text.as_bytes());
+    let digest = STANDARD.encode(Md5::digest(&packed));
+    let sent = [("content-encoding", "gzip"), ("content-type", "text/plain"), ("content-md5", &*digest)];
+    server.ask("PUT", "/db/x/a", (&sent[..], packed.clone())).await.expect(201);
+    let named = json!({"content_type": "text/plain", "revpos": 1, "digest": format!("md5-{digest}"),
+        "length": text.len(), "stub": true});
+    let mut told = named.clone();
+    told["encoding"] = json!("gzip");
+    told["encoded_length"] = json!(packed.len());
+    let stub =
+        async |path: &str| server.ask("GET", path, ()).await.expect(200).json()["_attachments"]["a"].take();
+    assert_eq!(stub("/db/x").await, named);
+    assert_eq!(stub("/db/x?att_encoding_info=true").await, told);
+
+    for (accepted, is_taken) in [
+        ("gzip", true),
+        ("deflate, gzip;q=0.5", true),
+        ("*", true),
+        ("gzip;q=0, *", false),
+        ("identity", false),
+        ("br", false),
+    ] {
+        let asked = [("accept-encoding", accepted), ("range", "bytes=1-2")];
+        let read = server.ask("GET", "/db/x/a", asked).await.expect(200);
+        assert_eq!(read.header("content-encoding"), is_taken.then_some("gzip"), "{accepted}");
+        assert_eq!(read.header("content-md5"), is_taken.then_some(&*digest), "{accepted}");
+        assert_eq!(
+            (read.header("accept-ranges"), read.header("vary")),
+            (Some("none"), Some("accept-encoding"))
+        );
+        let right = if is_taken { &packed[..] } else { text.as_bytes() };
+        assert!(read.body == right, "{accepted}");
+        assert_eq!(read.header("content-length"), Some(&*right.len().to_string()));
+    }
+    let json = [("accept", "application/json")];
+    let inline =
+        server.ask("GET", "/db/x?attachments=true&att_encoding_info=true", json).await.expect(200).json();
+    assert_eq!(inline["_attachments"]["a"]["data"], STANDARD.encode(&text));
+    // What says how it is encoded is taken for itself all the same, as in CouchDB.
+    let inline = server.ask("PUT", "/db/inline", json!({"_attachments": inline["_attachments"]})).await;
+    inline.expect(201);
+    assert!(server.ask("GET", "/db/inline/a", ()).await.expect(200).body == text.as_bytes());
+
+    // From here to there by multipart, and within by COPY.
+    let related = [("accept", "multipart/related")];
+    let path = "/db/x?attachments=true&revs=true&att_encoding_info=true";
+    let moved = server.ask("GET", path, related).await.expect(200);
+    let kind = moved.header("content-type").unwrap().to_owned();
+    server.ask("PUT", "/there", ()).await.expect(201);
+    let path = "/there/x?new_edits=false";
+    server.ask("PUT", path, ([("content-type", &*kind)], moved.body.clone())).await.expect(201);
+    server.ask("COPY", "/db/x", ([("destination", "copy")], String::new())).await.expect(201);
+    for path in ["/there/x", "/db/copy"] {
+        assert_eq!(stub(&format!("{path}?att_encoding_info=true")).await, told, "{path}");
+        let read = server.ask("GET", &format!("{path}/a"), [("accept-encoding", "gzip")]).await.expect(200);
+        assert!(read.body == packed);
+    }
+    // Who does not ask how it is encoded gets what it stands for.
+    let plain = server.ask("GET", "/db/x?attachments=true", related).await.expect(200);
+    assert!(plain.text().contains(&text));
+}
+
+pub(crate) fn compressed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()

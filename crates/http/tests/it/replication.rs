@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use self::stranger::{Harm, Stranger};
 use self::wire::{Trouble, Wire};
+use crate::attachments::compressed;
 use crate::common::{PASSWORD, Server};
 
 /// A database of a server, as another one names it.
@@ -66,7 +67,14 @@ pub(crate) async fn fill(server: &Server, database: &str) {
         {"_id": "_design/d", "_rev": "1-ee", "views": {}},
     ]});
     server.ask("POST", &format!("/{database}/_bulk_docs"), brought).await.expect(201);
+    // Kept as gzip, here and where it goes.
+    let gzip = [("content-encoding", "gzip"), ("content-type", "text/plain")];
+    let packed = compressed(PACKED.repeat(10_000).as_bytes());
+    server.ask("PUT", &format!("/{database}/packed/f"), (&gzip[..], packed)).await.expect(201);
 }
+
+/// What stands again and again in an attachment that is kept as gzip.
+pub(crate) const PACKED: &str = "packed ";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_servers_replicate_both_ways() {
@@ -76,7 +84,7 @@ async fn two_servers_replicate_both_ways() {
     let pulled = replicate(&ours, json!({"source": far, "target": "near", "create_target": true})).await;
     assert_eq!(
         (&pulled["ok"], &pulled["history"][0]["docs_written"]),
-        (&json!(true), &json!(65)),
+        (&json!(true), &json!(66)),
         "{pulled}"
     );
     assert!(!pulled.to_string().contains(PASSWORD));

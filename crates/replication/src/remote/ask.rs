@@ -149,7 +149,8 @@ impl RemoteEnd {
         }
         let response = request.send().await.map_err(|error| self.unreachable(&error))?;
         let encoding = response.headers().get(http::header::CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| encoding != "identity") {
+        let is_asked_for = encoding == headers.get(http::header::ACCEPT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity" && !is_asked_for) {
             return Err(ReplicationError::protocol(format!(
                 "{} answers with an encoding that was not asked for.",
                 self.shown

@@ -170,11 +170,21 @@ impl RemoteEnd {
         segments.push(&place.name);
         let mut ask = Ask::get(&segments).with("rev", place.revision.as_str());
         ask.headers.insert(http::header::ACCEPT, HeaderValue::from_static("*/*"));
+        if place.is_encoded {
+            ask.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        }
         if offset > 0 {
             let range = HeaderValue::try_from(format!("bytes={offset}-"));
             ask.headers.insert(RANGE, range.map_err(|_| ReplicationError::cancelled())?);
         }
         let response = self.answer(&ask).await?;
+        let is_encoded = response.headers().contains_key(http::header::CONTENT_ENCODING);
+        if is_encoded != place.is_encoded {
+            return Err(ReplicationError::protocol(format!(
+                "{} does not give an attachment as the gzip that its document says it is.",
+                self.shown
+            )));
+        }
         let begins_at = match response.status() {
             StatusCode::PARTIAL_CONTENT => range_begin(&response),
             // It cannot give a part: what is there already is passed over.

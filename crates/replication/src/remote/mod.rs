@@ -13,7 +13,7 @@ use reqwest::Url;
 use scrinium_document::json::{self, JsonWriter, NESTING_MAX};
 use serde_json::{Map, Value};
 use std::net::IpAddr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use self::address::AddressRules;
 pub use self::transport::Transport;
@@ -96,6 +96,7 @@ pub struct RemoteEnd {
     tries: u32,
     /// It does not know `_bulk_get`.
     reads_one_by_one: AtomicBool,
+    takes_encoded: AtomicBool,
 }
 
 impl RemoteEnd {
@@ -129,6 +130,7 @@ impl RemoteEnd {
             proxy,
             tries: options.tries.max(1),
             reads_one_by_one: AtomicBool::new(false),
+            takes_encoded: AtomicBool::new(false),
         })
     }
 
@@ -329,6 +331,10 @@ impl End for RemoteEnd {
         &self.shown
     }
 
+    fn takes_encoded(&self) -> bool {
+        self.takes_encoded.load(Ordering::Relaxed)
+    }
+
     fn identity(&self) -> String {
         let name = self.login.as_ref().map(|login| login.name.as_str()).unwrap_or_default();
         format!("{name}@{}", self.shown)
@@ -341,6 +347,9 @@ impl End for RemoteEnd {
             let sequence = sequence.ok_or_else(|| {
                 ReplicationError::new(ErrorKind::Refused, format!("{} is no database.", self.shown))
             })?;
+            // CouchDB and we say what a database takes on the disk. PouchDB's servers do not, and would keep the gzip as if it were
+            // what it stands for.
+            self.takes_encoded.store(members.contains_key("sizes"), Ordering::Relaxed);
             Ok(EndInfo { update_sequence: sequence })
         }))
     }

@@ -46,6 +46,10 @@ impl End for Breaking {
         self.end.identity()
     }
 
+    fn takes_encoded(&self) -> bool {
+        self.end.takes_encoded()
+    }
+
     fn info(&self) -> Work<'_, EndInfo> {
         Box::pin(self.broken(self.end.info()))
     }

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use scrinium_database::AccessList;
+use scrinium_contents::EncodedUpload;
+use scrinium_database::{AccessList, Edit, EditMode, NewAttachment};
 use scrinium_replication::{EngineOptions, ErrorKind, Filter};
 use serde_json::json;
 
 use crate::agree::Breaking;
-use crate::ground::{Ground, bring, count, everything, leaves, options, put, replication};
+use crate::ground::{Ground, bring, count, everything, leaves, options, put, replication, server};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn documents_conflicts_tombstones_and_attachments_come_whole() {
@@ -50,6 +51,29 @@ async fn documents_conflicts_tombstones_and_attachments_come_whole() {
     assert_eq!(count(&next, "revisions_checked"), 0);
     let history = ended.checkpoint["history"][0].clone();
     assert_eq!((&history["docs_read"], &history["doc_write_failures"]), (&json!(31), &json!(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attachment_that_is_kept_as_gzip_is_moved_so() {
+    let ground = Ground::new();
+    let (a, b) = (ground.create("a"), ground.create("b"));
+    let text = vec![b'x'; 1_000_000];
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, &text).unwrap();
+    let packed = packer.finish().unwrap();
+    let mut upload = EncodedUpload::new(a.upload("text/plain"));
+    upload.write(&packed).unwrap();
+    let content = upload.finish().unwrap();
+    let attached = NewAttachment { name: "f".to_owned(), content_type: "text/plain".to_owned(), content };
+    let edit =
+        Edit { json: br#"{"_id":"x"}"#.to_vec().into(), attachments: vec![attached], ..Edit::default() };
+    a.update(vec![edit], EditMode::Interactive, &server()).unwrap().wait().unwrap().remove(0).unwrap();
+    let once = Arc::new(replication(ground.end("admin", "a"), ground.end("admin", "b")));
+    once.run().await.unwrap();
+    assert_eq!(count(&once, "attachment_bytes"), packed.len() as u64);
+    assert_eq!(everything(&a), everything(&b));
+    let there = b.open_attachment("x", "f", None, &server()).unwrap();
+    assert_eq!((there.length, there.encoded_length), (1_000_000, Some(packed.len() as u64)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

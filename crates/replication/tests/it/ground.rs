@@ -84,7 +84,7 @@ impl Ground {
     }
 }
 
-fn server() -> Access {
+pub(crate) fn server() -> Access {
     Access::of_the_server("a test")
 }
 

@@ -234,16 +234,16 @@ fn push_attachments(
         let head = AttachmentHead {
             name: &attachment.name,
             content_type: &attachment.content_type,
-            length: attachment.length,
+            length: attachment.shown_length(),
         };
-        if left == 0 || attachment.length > ATTACHMENT_BYTES_MAX || !extractor.takes(&head, has_field) {
+        if left == 0 || head.length > ATTACHMENT_BYTES_MAX || !extractor.takes(&head, has_field) {
             continue;
         }
         if patience == Patience::Short {
             return Ok(false);
         }
-        let content = database.context.contents.read_all(&attachment.digest);
-        let text = match content {
+        let content = database.context.contents.opened(&attachment.content());
+        let text = match content.and_then(|content| content.read_all()) {
             Ok(bytes) => extractor.text(&head, &bytes),
             // Its document is found by its other words.
             Err(error) if error.is_damage() => continue,
