@@ -222,7 +222,8 @@ fn sasl_connection(shared: &SharedProtocol, link: &Link, stream: Option<&PortStr
     let protection = if is_protected { Protection::Protected } else { Protection::Open };
     let approach = Approach { protocol: Protocol::Ldap, protection, address };
     let exporter = stream.and_then(PortStream::exporter);
-    let server_end_point = stream.filter(|stream| stream.is_encrypted()).and(shared.server_end_point.clone());
+    let server_end_point =
+        stream.filter(|stream| stream.is_encrypted()).and_then(|_| shared.server_end_point.clone());
     SaslConnection { approach, bindings: ChannelBindings { exporter, server_end_point } }
 }
 

@@ -188,7 +188,9 @@ impl OutgoingQueue {
                     });
                 }
             }
-            for result in self.database.update_in_parts(edits, EditMode::Interactive, &QUEUE_KEEPER)?.wait()? {
+            for result in
+                self.database.update_in_parts(edits, EditMode::Interactive, &QUEUE_KEEPER)?.wait()?
+            {
                 match result {
                     Ok(_) | Err(DatabaseError::Conflict) => {}
                     Err(error) => return Err(error),

@@ -363,8 +363,10 @@ fn a_round_of_more_than_the_log_takes_at_once_reaches_everybody() {
     let server = Server::open(folder.path(), &["ada"]);
     for number in 0..MEMOS {
         // The recipient whom nobody knows makes a dead letter of each, since there is no sender to be told.
-        server.deposit(json!({"Form": "Memo", "From": "outside", "SendTo": ["ada", "nobody"], "Subject": number,
-            "Body": "x".repeat(100_000)}));
+        server.deposit(
+            json!({"Form": "Memo", "From": "outside", "SendTo": ["ada", "nobody"], "Subject": number,
+            "Body": "x".repeat(100_000)}),
+        );
     }
     let round = server.router().round().unwrap();
     assert_eq!(round, Round { memos: MEMOS, delivered: MEMOS, dead: MEMOS, ..Round::default() });

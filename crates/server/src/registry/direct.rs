@@ -119,7 +119,8 @@ impl Registry for DirectRegistry {
             |entry: &Entry| Edit { json: Value::Object(entry.clone()).to_string().into(), ..Edit::default() };
         let edits = entries.iter().map(edit).collect();
         let database = self.database().map_err(Failure::work)?;
-        let update = database.update_in_parts(edits, EditMode::Interactive, &COMMAND).map_err(Failure::work)?;
+        let update =
+            database.update_in_parts(edits, EditMode::Interactive, &COMMAND).map_err(Failure::work)?;
         let results = update.wait().map_err(Failure::work)?;
         Ok(results.into_iter().map(|result| result.map(drop).map_err(Failure::work)).collect())
     }
