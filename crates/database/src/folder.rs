@@ -57,6 +57,8 @@ pub enum FolderChange {
         folder: String,
         /// Its columns, a JSON array as in a view's definition; `None` for the usual ones.
         columns: Option<Arc<Value>>,
+        /// What a mail client does with one that is made.
+        special_use: Option<SpecialUse>,
     },
     /// The document is in the folder from now on.
     Add {

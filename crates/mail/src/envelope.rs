@@ -32,9 +32,22 @@ pub struct EnvelopeItems {
     /// Not sent before this (RFC 4865), in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_ms: Option<u64>,
+    /// What SPF, DKIM and DMARC say of its sender; nothing where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender: Option<SenderVerdict>,
     /// Recipients of whom more was said, by their addresses as the envelope has them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub recipients: BTreeMap<String, RecipientItems>,
+}
+
+/// What SPF, DKIM and DMARC say of the sender of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SenderVerdict {
+    /// The domain of the return path vouches for the message.
+    pub is_vouched_for: bool,
+    /// The author's domain does not, and asks for such messages to be put aside (`p=quarantine`).
+    pub is_suspect: bool,
 }
 
 /// What was said of one recipient.
@@ -81,6 +94,17 @@ impl EnvelopeItems {
     pub(crate) fn of_memo(memo: &Map<String, Value>) -> Self {
         let kept = memo.get(field::ENVELOPE).cloned();
         kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default()
+    }
+
+    /// Whether the message does not belong into the Inbox.
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.sender.is_some_and(|sender| sender.is_suspect)
+    }
+
+    /// The return path where it may be believed: nobody looked, or its domain vouches for the message.
+    pub(crate) fn believed<'a>(&self, return_path: &'a str) -> Option<&'a str> {
+        let is_believed = self.sender.is_none_or(|sender| sender.is_vouched_for);
+        Some(return_path).filter(|path| is_believed && !path.is_empty())
     }
 
     /// The field; `None` where there is nothing to keep.

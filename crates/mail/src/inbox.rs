@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use scrinium_database::FolderChange;
+use scrinium_database::{FolderChange, SpecialUse};
 use serde_json::{Value, json};
 
 use crate::memo::field;
 
 /// The folder that delivered mail comes into.
 pub const INBOX: &str = "Inbox";
+
+/// The folder for what its sender is not vouched for.
+pub const JUNK: &str = "Junk";
 
 static COLUMNS: LazyLock<Arc<Value>> = LazyLock::new(|| {
     Arc::new(json!([
@@ -28,6 +31,8 @@ pub fn mail_columns() -> Arc<Value> {
 /// A memo comes into a folder, which is made if it is missing.
 #[must_use]
 pub fn into_folder(folder: &str) -> Vec<FolderChange> {
-    let make = FolderChange::Make { folder: folder.to_owned(), columns: Some(mail_columns()) };
+    // RFC 6154: programs for mail show it as what it is.
+    let special_use = folder.eq_ignore_ascii_case(JUNK).then_some(SpecialUse::Junk);
+    let make = FolderChange::Make { folder: folder.to_owned(), columns: Some(mail_columns()), special_use };
     vec![make, FolderChange::Add { folder: folder.to_owned() }]
 }

@@ -164,7 +164,7 @@ impl IncomingMail {
 
 impl SharedIncoming {
     fn writer_of(&self, message: &IncomingMessage) -> Writer {
-        self.resolver.writer(message.envelope.submitter.as_deref(), Some(&message.return_path))
+        self.resolver.writer(&message.envelope, Some(&message.return_path))
     }
 
     fn deliver(&self, id: &str, message: &IncomingMessage) -> Result<Direct, DepositError> {
@@ -229,7 +229,7 @@ impl SharedIncoming {
         (files, all): (&[&'f MailFile], usize),
         memo: &Map<String, Value>,
     ) -> Result<Result<Vec<Target<'f>>, Direct>, DepositError> {
-        let servers = self.rules.judge(RuleOwner::Server, memo)?;
+        let servers = self.rules.judge(RuleOwner::Server, memo)?.aside(memo);
         if let Some(text) = servers.reject {
             return Err(DepositError::Rejected(text));
         }

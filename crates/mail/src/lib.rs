@@ -31,8 +31,10 @@ mod time;
 
 pub use address::{WrittenAddress, format_address};
 pub use authors::authors_of;
-pub use envelope::{EnvelopeItems, RecipientItems, SERVER_FIELDS, keep_server_fields, note_submitter};
-pub use inbox::{INBOX, into_folder, mail_columns};
+pub use envelope::{
+    EnvelopeItems, RecipientItems, SERVER_FIELDS, SenderVerdict, keep_server_fields, note_submitter,
+};
+pub use inbox::{INBOX, JUNK, into_folder, mail_columns};
 pub use incoming::IncomingMail;
 pub use mail_file::{legal_holds_of, let_delegates_in, mail_file_access, open_mail_file};
 pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};

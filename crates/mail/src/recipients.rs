@@ -185,20 +185,20 @@ impl Resolver {
 
     /// Who has written a memo of a mail.box.
     pub(crate) fn writer_of(&self, memo: &Map<String, Value>) -> Writer {
-        let submitter = EnvelopeItems::of_memo(memo).submitter;
         let return_path = memo.get(field::RETURN_PATH).and_then(Value::as_str);
-        self.writer(submitter.as_deref(), return_path)
+        self.writer(&EnvelopeItems::of_memo(memo), return_path)
     }
 
-    /// Who has written what `submitter` has handed in, or what came by SMTP with this return path; what has neither is the server's.
-    pub(crate) fn writer(&self, submitter: Option<&str>, return_path: Option<&str>) -> Writer {
-        match (submitter, return_path.map(str::trim)) {
+    /// Who has written what the envelope's submitter has handed in, or what came by SMTP with this return path; what has neither is
+    /// the server's.
+    pub(crate) fn writer(&self, envelope: &EnvelopeItems, return_path: Option<&str>) -> Writer {
+        match (envelope.submitter.as_deref(), return_path.map(str::trim)) {
             (Some(submitter), _) => match self.lookup.find(submitter) {
                 Found::Person(person) if person.short_name == submitter => Writer::Person(person),
                 // Somebody who has left meanwhile.
                 _ => Writer::Stranger(None),
             },
-            (None, Some(path)) => Writer::Stranger(Some(path.to_owned()).filter(|path| !path.is_empty())),
+            (None, Some(path)) => Writer::Stranger(envelope.believed(path).map(str::to_owned)),
             (None, None) => Writer::Server,
         }
     }

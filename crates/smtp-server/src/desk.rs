@@ -52,6 +52,25 @@ impl Desk {
         }
     }
 
+    /// Refuses a message whose return path nobody vouches for, where a group takes it of that address alone.
+    ///
+    /// # Errors
+    /// What the client hears.
+    pub(crate) fn check_unproven(&self, envelope: &Envelope, is_undecided: bool) -> Result<(), Refusal> {
+        let is_closed =
+            |recipient: &EnvelopeRecipient| match self.resolver.recipient(&address_of(&recipient.path)) {
+                Found::Group(group) => !self.resolver.may_write(&Writer::Stranger(None), &group),
+                Found::Person(_) | Found::Several | Found::Nobody => false,
+            };
+        if !envelope.recipients.iter().any(is_closed) {
+            return Ok(());
+        }
+        // RFC 7372 §3.2 and §3.3
+        let (code, detail) = if is_undecided { (451, 24) } else { (550, 23) };
+        let text = "A recipient is a group that takes messages of your address only where SPF or DKIM vouches for it";
+        Err(Refusal::new(code, 7, detail, text))
+    }
+
     /// The person who gets what is for this address, if it is one's own.
     pub(crate) fn owner(&self, path: &ForwardPath) -> Option<Arc<Person>> {
         match self.resolver.recipient(&address_of(path)) {

@@ -7,6 +7,7 @@ use scrinium_accounting::Account;
 use scrinium_database::DatabaseError;
 use scrinium_mail::{
     DepositError, Deposited, EnvelopeItems, IncomingMail, IncomingMessage, MessageSource, RecipientItems,
+    SenderVerdict,
 };
 use scrinium_sender_authentication::MessageReader;
 use scrinium_smtp::{Answer, Envelope, RecipientVerdict, Refusal, RepeatId, TextSummary};
@@ -15,7 +16,7 @@ use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
 use crate::desk::{Desk, address_of};
-use crate::sender_check::SenderCheck;
+use crate::sender_check::{CheckedHead, SenderCheck};
 use crate::spool::{Spool, SpoolBudget, SpoolRoom};
 
 /// Read of a text at a time, to check it.
@@ -153,12 +154,13 @@ impl Intake {
     ) -> Result<T, Refusal> {
         let IncomingText { envelope, spool, return_path } = incoming;
         let examined = self.check.as_ref().and_then(|check| Some((check, check.examined(&envelope)?)));
-        let text: WholeText = match examined {
+        let (text, sender): (WholeText, _) = match examined {
             Some(examined) => {
-                let checked = self.checked(examined, &envelope, (spool, return_path)).await?;
-                Box::new(move || Ok(checked))
+                let (checked, sender) =
+                    self.checked(examined, (&envelope, desk), (spool, return_path)).await?;
+                (Box::new(move || Ok(checked)), Some(sender))
             }
-            None => Box::new(move || spool.finish()),
+            None => (Box::new(move || spool.finish()), None),
         };
         let recipients = desk.recipients(&envelope);
         let work = move || {
@@ -167,7 +169,7 @@ impl Intake {
                 source,
                 recipients: recipients.concat(),
                 return_path: envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default(),
-                envelope: envelope_items(&envelope, &summary, submitter),
+                envelope: EnvelopeItems { sender, ..envelope_items(&envelope, &summary, submitter) },
             };
             store(&WholeMessage { id: memo_id(&summary.repeat_ids), message, recipients })
         };
@@ -188,9 +190,9 @@ impl Intake {
     async fn checked(
         &self,
         (check, address): (&SenderCheck, IpAddr),
-        envelope: &Envelope,
+        (envelope, desk): (&Envelope, &Desk),
         (spool, return_path): (Spool, Vec<u8>),
-    ) -> Result<(MessageSource, SpoolRoom), Refusal> {
+    ) -> Result<((MessageSource, SpoolRoom), SenderVerdict), Refusal> {
         let return_path_bytes = return_path.len() as u64;
         let read = move || -> io::Result<_> {
             let (source, mut room) = spool.finish()?;
@@ -217,9 +219,13 @@ impl Intake {
                 return Err(Refusal::trouble());
             }
         };
-        let head = check.check((&message, address), envelope).await?;
+        let CheckedHead { head, sender, is_undecided } = check.check((&message, address), envelope).await?;
+        if !sender.is_vouched_for {
+            desk.check_unproven(envelope, is_undecided)?;
+        }
         let replaced_bytes = return_path_bytes + message.head.len() as u64;
-        Ok((source.with_beginning([return_path, head].concat().into(), replaced_bytes), room))
+        let source = source.with_beginning([return_path, head].concat().into(), replaced_bytes);
+        Ok(((source, room), sender))
     }
 
     fn count(&self, deposited: Deposited) {

@@ -7,10 +7,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use scrinium_accounting::{AddressRange, is_within};
 use scrinium_clock::Clock;
-use scrinium_sender_authentication::dmarc::{Disposition, DmarcOutcome};
-use scrinium_sender_authentication::spf::SpfRequest;
+use scrinium_mail::SenderVerdict;
+use scrinium_sender_authentication::dmarc::{Disposition, DmarcOutcome, DmarcResult};
+use scrinium_sender_authentication::spf::{SpfRequest, SpfResult};
 use scrinium_sender_authentication::{
-    Answer, Dns, HEAD_BYTES_MAX, Head, MessageToCheck, Question, ReadMessage, authenticate, without_claims,
+    Answer, Authentication, Dns, HEAD_BYTES_MAX, Head, MessageToCheck, Question, ReadMessage, authenticate,
+    without_claims,
 };
 use scrinium_smtp::{Envelope, Refusal};
 use scrinium_statistics::{Counter, Registry};
@@ -40,6 +42,14 @@ pub struct SenderCheckOptions {
     pub clock: Clock,
 }
 
+/// The head of a message that was checked, and what is to be thought of its sender.
+pub(crate) struct CheckedHead {
+    pub(crate) head: Vec<u8>,
+    pub(crate) sender: SenderVerdict,
+    /// DNS did not answer, and might have said more for the sender.
+    pub(crate) is_undecided: bool,
+}
+
 /// Checks messages.
 pub(crate) struct SenderCheck {
     options: SenderCheckOptions,
@@ -61,12 +71,12 @@ impl SenderCheck {
         (!is_within(&self.options.trusted, address)).then_some(address)
     }
 
-    /// The head that the message has from now on, or why it is not taken.
+    /// The head that the message has from now on and what is to be thought of its sender, or why it is not taken.
     pub(crate) async fn check(
         &self,
         (message, address): (&ReadMessage, IpAddr),
         envelope: &Envelope,
-    ) -> Result<Vec<u8>, Refusal> {
+    ) -> Result<CheckedHead, Refusal> {
         if message.head.len() > HEAD_BYTES_MAX {
             return Err(Refusal::new(552, 3, 4, "The head of the message is too long"));
         }
@@ -91,11 +101,21 @@ impl SenderCheck {
         // RFC 8601 §5: nobody else speaks in this server's name.
         let mut checked = found.field(&self.options.server, &sender).into_bytes();
         checked.extend_from_slice(&without_claims(&message.head, &[&self.options.server]));
-        Ok(checked)
+        let is_undecided =
+            found.spf.result == SpfResult::TempError || found.dmarc.result == DmarcResult::TempError;
+        Ok(CheckedHead { head: checked, sender: self.verdict(&found), is_undecided })
+    }
+
+    fn verdict(&self, found: &Authentication) -> SenderVerdict {
+        let path = found.spf.domain.as_ref().filter(|_| !found.spf.is_greeting);
+        let by_author = found.dmarc.result == DmarcResult::Pass && found.dmarc.author.as_ref() == path;
+        SenderVerdict {
+            is_vouched_for: path.is_some() && (found.spf.result == SpfResult::Pass || by_author),
+            is_suspect: self.options.applies_dmarc && found.dmarc.disposition == Disposition::Quarantine,
+        }
     }
 
     fn count(&self, outcome: &DmarcOutcome) {
-        use scrinium_sender_authentication::dmarc::DmarcResult;
         match outcome.result {
             DmarcResult::Pass => self.passed.add(1),
             DmarcResult::Fail => self.failed.add(1),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Transaction;
 use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::folder::name::{SEPARATOR, folded, validate};
-use crate::folder::record::{FolderRecord, FolderState};
+use crate::folder::record::{FolderRecord, FolderState, SpecialUse};
 use crate::folder::{FolderUse, MAX_FOLDERS, columns_text, missing_folder};
 use crate::keys;
 
@@ -48,7 +48,12 @@ impl Transaction<'_> {
     }
 
     /// Makes a folder unless it is there; `None` stands for the usual columns. Whether it was made.
-    pub(super) fn make_folder(&mut self, name: &str, columns: Option<&Value>) -> Result<bool> {
+    pub(super) fn make_folder(
+        &mut self,
+        name: &str,
+        columns: Option<&Value>,
+        special_use: Option<SpecialUse>,
+    ) -> Result<bool> {
         if self.folder_number(name)?.is_some() {
             return Ok(false);
         }
@@ -65,6 +70,7 @@ impl Transaction<'_> {
             name: name.to_owned(),
             uid_validity: u32::try_from(self.header.last_uid_validity).map_err(|_| too_many())?,
             columns,
+            special_use,
             ..FolderRecord::default()
         };
         self.put_folder(&record);
@@ -79,7 +85,7 @@ impl Transaction<'_> {
     pub(crate) fn define_folder(&mut self, name: &str, columns: Option<&Value>) -> Result<bool> {
         let Some(mut record) = self.folder_record(name)? else {
             self.check_new_folder(name, columns)?;
-            return self.make_folder(name, columns);
+            return self.make_folder(name, columns, None);
         };
         if let Some(columns) = columns {
             record.columns = columns_text(&*self.database.context.server.designs, name, Some(columns))?;

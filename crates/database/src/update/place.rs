@@ -22,7 +22,7 @@ impl Transaction<'_> {
         }
         let mut made = Vec::new();
         for change in changes {
-            if let FolderChange::Make { folder, columns } = change {
+            if let FolderChange::Make { folder, columns, .. } = change {
                 if self.folder_number(folder)?.is_none() {
                     self.check_new_folder(folder, columns.as_deref())?;
                 }
@@ -41,8 +41,8 @@ impl Transaction<'_> {
     pub(super) fn place_all(&mut self, id: &str, is_alive: bool, changes: &[FolderChange]) {
         for change in changes {
             let placed = match change {
-                FolderChange::Make { folder, columns } => {
-                    self.make_folder(folder, columns.as_deref()).map(drop)
+                FolderChange::Make { folder, columns, special_use } => {
+                    self.make_folder(folder, columns.as_deref(), *special_use).map(drop)
                 }
                 // A document that is not in the folder that it should leave goes where it should go.
                 FolderChange::Move { from, to } if is_alive && folded(from) != folded(to) => {
@@ -77,7 +77,9 @@ impl Transaction<'_> {
             return Err(DatabaseError::missing());
         }
         let (uid, changed) = match change {
-            FolderChange::Make { folder, columns } => (None, self.make_folder(folder, columns.as_deref())?),
+            FolderChange::Make { folder, columns, special_use } => {
+                (None, self.make_folder(folder, columns.as_deref(), *special_use)?)
+            }
             FolderChange::Add { folder } => {
                 let (uid, changed) = self.add_to(&id, folder)?;
                 (Some(uid), changed)

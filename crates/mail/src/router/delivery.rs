@@ -271,10 +271,10 @@ impl Deliverer<'_> {
     /// What the rules of the server make of a memo; nothing where it goes no further.
     fn judged(&self, memo: &Waiting, outcome: &mut Outcome) -> Option<Arc<Verdict>> {
         if memo.memo.get(field::RULES_DONE) == Some(&Value::Bool(true)) {
-            return Some(Arc::default());
+            return Some(Arc::new(Verdict::default().aside(&memo.memo)));
         }
         let verdict = match self.rules.judge(RuleOwner::Server, &memo.memo) {
-            Ok(verdict) => verdict,
+            Ok(verdict) => verdict.aside(&memo.memo),
             Err(error) => {
                 outcome.later = Some(format!("the rules of the server: {error}"));
                 return None;
@@ -403,7 +403,11 @@ impl Deliverer<'_> {
         for name in [field::BLIND_COPY_TO, field::STATE, "_id", "_rev", "_attachments"] {
             memo.shift_remove(name);
         }
-        let items = EnvelopeItems { delivered_id: Some(copy.id.clone()), ..EnvelopeItems::default() };
+        let items = EnvelopeItems {
+            delivered_id: Some(copy.id.clone()),
+            sender: EnvelopeItems::of_memo(&copy.memo).sender,
+            ..EnvelopeItems::default()
+        };
         // What comes from nobody goes on from nobody: no notice about it comes back (RFC 3834 §3.3).
         let is_null = is_failure_memo(&memo) || memo.get(field::RETURN_PATH) == Some(&Value::from(""));
         let sender = self.resolver.mailbox_of(person).filter(|_| !is_null);

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::inbox::{INBOX, into_folder};
+use crate::envelope::EnvelopeItems;
+use crate::inbox::{INBOX, JUNK, into_folder};
 use crate::memo::field;
 use crate::outgoing::OUTGOING_DATABASE;
 
@@ -236,6 +237,14 @@ impl Verdict {
                     own.push(text.clone());
                 }
             }
+        }
+        self
+    }
+
+    /// The server's verdict on a memo whose author nobody vouches for: its place is not the Inbox, unless rules say another.
+    pub(crate) fn aside(mut self, memo: &Map<String, Value>) -> Self {
+        if self.folder.is_none() && EnvelopeItems::of_memo(memo).is_suspect() {
+            self.folder = Some(JUNK.to_owned());
         }
         self
     }

@@ -84,7 +84,7 @@ fn memos_become_what_this_release_reads_and_keep_what_others_made_of_them() {
     let edit = Edit {
         json: Value::Object(edited).to_string().into(),
         folders: vec![
-            FolderChange::Make { folder: "Work".to_owned(), columns: None },
+            FolderChange::Make { folder: "Work".to_owned(), columns: None, special_use: None },
             FolderChange::Add { folder: "Work".to_owned() },
         ],
         read_by: Some("bob".into()),

@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_clock::Clock;
+use scrinium_database::SpecialUse;
 use scrinium_sender_authentication::{Answer, Question};
 use scrinium_smtp::Service;
 use scrinium_smtp_server::{SenderCheckOptions, SenderDns};
 
-use crate::common::Server;
+use serde_json::json;
+
+use crate::common::{Server, add};
 
 /// TXT records, and domains of which nothing can be found out.
 #[derive(Default)]
@@ -120,6 +123,43 @@ async fn what_a_domain_asks_for_is_done() {
     assert!(reply.starts_with("250"), "{reply}");
     let (before, _) = only(&server);
     assert!(before.contains("dmarc=fail") && before.contains("policy.dmarc=quarantine"), "{before}");
+    // It was put aside, into the folder that mail programs know.
+    assert_eq!(in_folder(&server, "Junk"), (1, Some(SpecialUse::Junk)));
+    let reply = deliver(&server, "eve@good.example", "From: eve@good.example\r\n", "Text.\r\n").await;
+    assert!(reply.starts_with("250"), "{reply}");
+    assert_eq!((in_folder(&server, "Inbox").0, in_folder(&server, "Junk").0), (1, 1));
+}
+
+/// What is in a folder of ada's, and what it is for.
+fn in_folder(server: &Server, name: &str) -> (u64, Option<SpecialUse>) {
+    let folder = server.databases.get("mail/ada").unwrap().folder(name, None).unwrap();
+    (folder.total, folder.special_use)
+}
+
+/// Anybody may write somebody else's address into an envelope.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_believes_an_address_that_its_domain_vouches_for() {
+    let server = start(&zone(), |_| {});
+    let writers = ["eve@good.example", "max@strict.example", "eve@broken.example"];
+    add(
+        &server.databases,
+        json!({"_id": "group:board", "Form": "Group", "ListName": "board", "Members": ["ada"],
+            "MayWrite": "listed", "Writers": writers}),
+    );
+    for (sender, code) in [
+        ("eve@good.example", "250"),
+        // SPF says nothing, and no signature stands in for it.
+        ("max@strict.example", "550 5.7.23"),
+        ("eve@broken.example", "451 4.7.24"),
+    ] {
+        let mut client = server.connect().await;
+        client.ask("EHLO mail.else.example").await;
+        let text = b"From: eve@plain.example\r\n\r\nText.\r\n";
+        let reply = client.deliver(sender, &["board@acme.example"], text).await;
+        assert!(reply.starts_with(code), "{sender}: {reply}");
+    }
+    server.deliver();
+    assert_eq!(server.mail_of("ada").len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

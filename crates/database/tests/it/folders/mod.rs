@@ -149,10 +149,10 @@ fn what_is_refused_changes_nothing() {
     assert_eq!(refused.reason(), "There is no folder `Nowhere`.");
     assert_eq!(get(&database, "a").unwrap_err().reason(), "missing");
     let columns = Some(Arc::new(json!([{"formula": "@Nothing("}])));
-    let make = FolderChange::Make { folder: "New".to_owned(), columns };
+    let make = FolderChange::Make { folder: "New".to_owned(), columns, special_use: None };
     let refused = with(json!({"_id": "a"}), vec![make, add("New")]).unwrap_err();
     assert_eq!(refused.error(), "compilation_error");
-    let name = FolderChange::Make { folder: "a\\".to_owned(), columns: None };
+    let name = FolderChange::Make { folder: "a\\".to_owned(), columns: None, special_use: None };
     assert_eq!(with(json!({"_id": "a"}), vec![name]).unwrap_err().error(), "illegal_folder_name");
     with(json!({"_id": "a"}), vec![add("Inbox")]).unwrap();
     assert_eq!(with(json!({"_id": "a"}), vec![add("Inbox")]).unwrap_err().error(), "conflict");

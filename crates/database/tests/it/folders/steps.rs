@@ -111,9 +111,11 @@ impl Placing {
     pub(crate) fn change(self) -> FolderChange {
         let name = |folder: usize| FOLDERS[folder].to_uppercase();
         match self {
-            Self::Make(folder) => {
-                FolderChange::Make { folder: FOLDERS[folder].to_owned(), columns: Some(Arc::new(columns(0))) }
-            }
+            Self::Make(folder) => FolderChange::Make {
+                folder: FOLDERS[folder].to_owned(),
+                columns: Some(Arc::new(columns(0))),
+                special_use: None,
+            },
             Self::Add(folder) => FolderChange::Add { folder: name(folder) },
             Self::Remove(folder) => FolderChange::Remove { folder: name(folder) },
             Self::Move(from, to) => FolderChange::Move { from: name(from), to: name(to) },
