@@ -17,10 +17,14 @@ use crate::cli::{DemoArguments, Failure, Terminal};
 use crate::client::ConsoleClient;
 use crate::config::{Configuration, Source};
 use crate::credentials::Credentials;
+use crate::demo_mail::{self, DOMAIN, MailPorts};
 use crate::mail_import::{self, RemoteMail};
 
 /// The folder of the demonstration, where none was named.
 const FOLDER: &str = "demo";
+
+/// Below it, the messages of each person.
+const HANDS: &str = "messages";
 
 const START_WITHIN: Duration = Duration::from_secs(60);
 const STOP_WITHIN: Duration = Duration::from_secs(60);
@@ -49,20 +53,24 @@ pub(crate) fn run(
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::Work(format!("cannot make the folder {}: {error}", folder.display())))?;
     let credentials = credentials(&folder)?;
-    let mut server = ServerProcess::start(&folder, &credentials, terminal)?;
-    let shown = show_all(&folder, arguments, &credentials, &mut server, terminal);
+    let mail = MailPorts::open().map_err(Failure::work)?;
+    let mut server = ServerProcess::start(&folder, &credentials, &mail, terminal)?;
+    let shown = show_all(&folder, arguments, &credentials, (&mut server, &mail), terminal);
     let stopped = server.stop();
     shown?;
     stopped?;
+    let configuration = demo_mail::write_configuration(&folder).map_err(Failure::work)?;
     terminal.say(&format!(
-        "\nThe report: {}\nThe server again: {} serve --data-dir {}\nThen its console: http://127.0.0.1:5984/_utils/   \
-         ({}: see {}; or {} with the password {PEOPLE_PASSWORD})",
+        "\nThe report: {}\nThe server again: {} serve --config {} --data-dir {}\nThen its console: http://127.0.0.1:5984/_utils/   \
+         ({}: see {}; or {} with the password {PEOPLE_PASSWORD})\n{}",
         folder.join("report/report.html").display(),
         std::env::args().next().unwrap_or_else(|| "scrinium".to_owned()),
+        configuration.display(),
         folder.join("data").display(),
         credentials.name,
         folder.join("data").join(crate::credentials::FILE_NAME).display(),
         name(1),
+        demo_mail::how_to(&name(1), PEOPLE_PASSWORD),
     ));
     Ok(())
 }
@@ -93,7 +101,12 @@ struct ServerProcess {
 }
 
 impl ServerProcess {
-    fn start(folder: &Path, credentials: &Credentials, terminal: &Terminal) -> Result<Self, Failure> {
+    fn start(
+        folder: &Path,
+        credentials: &Credentials,
+        mail: &MailPorts,
+        terminal: &Terminal,
+    ) -> Result<Self, Failure> {
         let port = free_port().map_err(Failure::work)?;
         let encrypted_port = free_port().map_err(Failure::work)?;
         let messages = std::fs::File::create(folder.join("server.messages")).map_err(Failure::work)?;
@@ -105,6 +118,7 @@ impl ServerProcess {
             .env("SCRINIUM_HTTP__LISTEN", format!("127.0.0.1:{port}"))
             // With a certificate made for the demonstration.
             .env("SCRINIUM_HTTPS__LISTEN", format!("127.0.0.1:{encrypted_port}"))
+            .envs(mail.settings())
             .env(crate::credentials::PASSWORD_VARIABLE, &credentials.password)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -171,7 +185,7 @@ fn show_all(
     folder: &Path,
     arguments: &DemoArguments,
     credentials: &Credentials,
-    server: &mut ServerProcess,
+    (server, mail): (&mut ServerProcess, &MailPorts),
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let runtime = Runtime::new().map_err(Failure::work)?;
@@ -180,9 +194,12 @@ fn show_all(
     runtime.block_on(server.wait_until_up(&client, folder))?;
     runtime.block_on(register(&client, arguments.people))?;
     terminal.say(&format!("{} people have a mail database each.", arguments.people));
-    if let Some(mail) = &arguments.mail {
-        import_for_all(folder, mail, &client, arguments.people, terminal)?;
+    if let Some(messages) = &arguments.mail {
+        import_for_all(folder, messages, &client, arguments.people, terminal)?;
     }
+    let hands = arguments.mail.as_ref().map(|_| folder.join(HANDS));
+    let people: Vec<String> = (1..=arguments.people).map(name).collect();
+    mail.exchange(hands.as_deref(), &people, PEOPLE_PASSWORD, terminal)?;
     terminal.say("The laboratory puts them to work (workload R5Mail) ...");
     runtime.block_on(load(folder, arguments, credentials, &server.url))
 }
@@ -197,7 +214,7 @@ async fn register(client: &ConsoleClient, people: u32) -> Result<(), Failure> {
         let name = name(number);
         let person = json!({
             "_id": format!("person:{name}"), "Form": "Person", "FullName": [format!("User {number}/Demo")],
-            "ShortName": name, "MailFile": format!("mail/{name}"), "password": PEOPLE_PASSWORD,
+            "ShortName": name, "InternetAddress": format!("{name}@{DOMAIN}"), "MailFile": format!("mail/{name}"), "password": PEOPLE_PASSWORD,
         });
         put(client, &format!("/directory/person%3A{name}"), Some(person)).await?;
         put(client, &format!("/mail%2F{name}?owner={name}"), None).await?;
@@ -224,7 +241,7 @@ fn import_for_all(
     people: u32,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let hands = folder.join("messages");
+    let hands = folder.join(HANDS);
     deal(mail, &hands, people)?;
     let began = Instant::now();
     let mut total = ImportReport::default();

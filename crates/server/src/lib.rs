@@ -17,6 +17,8 @@ pub mod console;
 pub mod credentials;
 #[cfg(feature = "lab")]
 mod demo;
+#[cfg(feature = "lab")]
+mod demo_mail;
 mod directory_command;
 mod file_limits;
 mod files;

@@ -10,6 +10,7 @@
     reason = "each benchmark uses another part of it, and stops at the first error"
 )]
 
+pub mod later;
 pub mod ours;
 pub mod peers;
 pub mod sender;

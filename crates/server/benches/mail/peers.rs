@@ -15,7 +15,11 @@ use tempfile::TempDir;
 
 use super::{DOMAIN, free_port};
 
-const PROGRAMS: [&str; 3] = ["/usr/lib/postfix/sbin/master", "/usr/lib/dovecot/lmtp", "/usr/sbin/dovecot"];
+const POSTFIX: &str = "/usr/lib/postfix/sbin/master";
+const PROGRAMS: [&str; 3] = [POSTFIX, "/usr/lib/dovecot/lmtp", "/usr/sbin/dovecot"];
+
+/// Keeps whatever is for other hosts in the queue.
+const DEFER: &str = "defer_transports = smtp";
 
 /// Both.
 pub struct Peers {
@@ -31,21 +35,15 @@ pub struct Peers {
 impl Peers {
     /// `None`, with a word on why, where they cannot be started.
     pub fn start() -> Option<Self> {
-        if !rustix::process::geteuid().is_root()
-            || !PROGRAMS.iter().all(|program| Path::new(program).exists())
-        {
-            eprintln!("Postfix and Dovecot are not there, or this is not root; scripts/peers installs them");
-            return None;
-        }
-        let folder = scrinium_bench::folder();
-        // Both run as users of their own, who must be able to come here.
-        for parent in folder.path().ancestors().take(2) {
-            fs::set_permissions(parent, fs::Permissions::from_mode(0o755)).unwrap();
-        }
+        let folder = folder_for(&PROGRAMS)?;
         let [smtp, lmtp] = [free_port(), free_port()];
         let dovecot = dovecot(folder.path(), lmtp);
         wait(lmtp, &folder.path().join("dovecot.log"));
-        let postfix = postfix(folder.path(), smtp, lmtp);
+        let more = format!(
+            "virtual_mailbox_domains = {DOMAIN}\nvirtual_mailbox_maps = static:all\n\
+             virtual_transport = lmtp:inet:127.0.0.1:{lmtp}\nlmtp_destination_concurrency_limit = 32\n"
+        );
+        let postfix = postfix(folder.path(), smtp, &more);
         wait(smtp, &folder.path().join("postfix.log"));
         let [smtp, lmtp] = [smtp, lmtp].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let log = folder.path().join("dovecot.mail");
@@ -67,6 +65,108 @@ impl Peers {
             at += 1;
         }
         all.iter().filter(|id| Path::new(&format!("/proc/{id}")).exists()).map(|id| used_ticks(*id)).sum()
+    }
+}
+
+/// A folder for these; `None`, with a word on why, where they cannot be started.
+fn folder_for(programs: &[&str]) -> Option<TempDir> {
+    if !rustix::process::geteuid().is_root() || !programs.iter().all(|program| Path::new(program).exists()) {
+        eprintln!("Postfix and Dovecot are not there, or this is not root; scripts/peers installs them");
+        return None;
+    }
+    let folder = scrinium_bench::folder();
+    // They run as users of their own, who must be able to come here.
+    for parent in folder.path().ancestors().take(2) {
+        fs::set_permissions(parent, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    Some(folder)
+}
+
+/// Postfix with a queue whose mail all goes to one host.
+pub struct PostfixQueue {
+    smtp: SocketAddr,
+    _postfix: Process,
+    folder: TempDir,
+}
+
+impl PostfixQueue {
+    /// `None`, with a word on why, where it cannot be started. Nothing is sent before [`Self::send_all`].
+    pub fn start(relay: SocketAddr) -> Option<Self> {
+        let folder = folder_for(&[POSTFIX])?;
+        let smtp = free_port();
+        let more =
+            format!("relayhost = [{}]:{}\nsmtp_host_lookup = native\n{DEFER}\n", relay.ip(), relay.port());
+        let postfix = postfix(folder.path(), smtp, &more);
+        wait(smtp, &folder.path().join("postfix.log"));
+        Some(Self { smtp: SocketAddr::from(([127, 0, 0, 1], smtp)), _postfix: postfix, folder })
+    }
+
+    /// Puts this many messages of this many bytes into the queue, and keeps them there.
+    pub fn fill(&self, messages: u64, bytes: usize) {
+        self.run("postconf", &["-e", DEFER]);
+        self.run("postfix", &["reload"]);
+        let filled = Command::new("/usr/sbin/smtp-source")
+            .args(["-s", "20", "-m", &messages.to_string(), "-l", &bytes.to_string()])
+            .args(["-f", "u1@bench.invalid", "-t", "bob@sink.invalid", &format!("inet:{}", self.smtp)])
+            .output()
+            .unwrap();
+        assert!(filled.status.success(), "{}", String::from_utf8_lossy(&filled.stderr));
+        let began = Instant::now();
+        while self.deferred() < messages {
+            assert!(began.elapsed() < Duration::from_secs(600), "{} were deferred", self.deferred());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Messages that wait for their time.
+    fn deferred(&self) -> u64 {
+        let parts = fs::read_dir(self.folder.path().join("queue/deferred")).into_iter().flatten().flatten();
+        parts.map(|part| fs::read_dir(part.path()).into_iter().flatten().count() as u64).sum()
+    }
+
+    /// Lets them go; gives when they were told to.
+    pub fn send_all(&self) -> Instant {
+        self.run("postconf", &["-e", "defer_transports ="]);
+        self.run("postfix", &["reload"]);
+        // What it reads its settings anew for is done before the time counts.
+        std::thread::sleep(Duration::from_secs(1));
+        let began = Instant::now();
+        self.run("postqueue", &["-f"]);
+        began
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        let mut command = Command::new(Path::new("/usr/sbin").join(program));
+        let ran = command.arg("-c").arg(self.folder.path().join("postfix")).args(arguments).output().unwrap();
+        assert!(ran.status.success(), "{program}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+}
+
+/// Debian's sink for mail, which counts what it gets.
+pub struct SmtpSink {
+    counts: PathBuf,
+    _process: Process,
+    _folder: TempDir,
+}
+
+impl SmtpSink {
+    pub fn start(at: SocketAddr) -> Self {
+        let folder = scrinium_bench::folder();
+        let counts = folder.path().join("counts");
+        let output = fs::File::create(&counts).unwrap();
+        let mut sink = command("/usr/sbin/smtp-sink", None);
+        sink.args(["-c", "-u", "nobody", "-m", "256", &format!("inet:{at}"), "1024"]);
+        sink.stdin(Stdio::null()).stdout(output);
+        let process = Process::start(&mut sink, Signal::TERM);
+        wait(at.port(), &counts);
+        Self { counts, _process: process, _folder: folder }
+    }
+
+    /// Messages so far.
+    pub fn messages(&self) -> u64 {
+        let text = String::from_utf8_lossy(&fs::read(&self.counts).unwrap_or_default()).into_owned();
+        let count = text.rsplit("mesg=").next().and_then(|rest| rest.split_whitespace().next());
+        count.and_then(|count| count.parse().ok()).unwrap_or(0)
     }
 }
 
@@ -120,7 +220,7 @@ fn dovecot(folder: &Path, lmtp: u16) -> Process {
     start(dovecot.arg("-F").arg("-c").arg(&path), &folder.join("dovecot.log"))
 }
 
-fn postfix(folder: &Path, smtp: u16, lmtp: u16) -> Process {
+fn postfix(folder: &Path, smtp: u16, more: &str) -> Process {
     let (etc, queue, data) = (folder.join("postfix"), folder.join("queue"), folder.join("data"));
     fs::create_dir_all(&etc).unwrap();
     fs::create_dir_all(&queue).unwrap();
@@ -131,10 +231,8 @@ fn postfix(folder: &Path, smtp: u16, lmtp: u16) -> Process {
          command_directory = /usr/sbin\ndaemon_directory = /usr/lib/postfix/sbin\nmail_owner = postfix\n\
          setgid_group = postdrop\ninet_interfaces = 127.0.0.1\ninet_protocols = ipv4\nmyhostname = {DOMAIN}\n\
          mydestination =\nalias_maps =\nalias_database =\nmynetworks = 127.0.0.0/8\n\
-         virtual_mailbox_domains = {DOMAIN}\nvirtual_mailbox_maps = static:all\n\
-         virtual_transport = lmtp:inet:127.0.0.1:{lmtp}\nlmtp_destination_concurrency_limit = 32\n\
          in_flow_delay = 0\nsmtpd_client_connection_count_limit = 0\nmessage_size_limit = 52428800\n\
-         maillog_file = {folder_shown}/postfix.mail\nmaillog_file_prefixes = {folder_shown}\n"
+         maillog_file = {folder_shown}/postfix.mail\nmaillog_file_prefixes = {folder_shown}\n{more}"
     );
     fs::write(etc.join("main.cf"), settings).unwrap();
     let mut services = format!("127.0.0.1:{smtp} inet n - n - - smtpd\n");
@@ -151,6 +249,7 @@ fn postfix(folder: &Path, smtp: u16, lmtp: u16) -> Process {
         ("error", "unix", "error"),
         ("retry", "unix", "error"),
         ("lmtp", "unix", "lmtp"),
+        ("smtp", "unix", "smtp"),
         ("anvil", "unix", "anvil"),
         ("scache", "unix", "scache"),
         ("postlog", "unix-dgram", "postlogd"),

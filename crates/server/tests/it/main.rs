@@ -24,6 +24,8 @@ mod console;
 mod crash;
 mod credentials;
 mod damaged_log;
+#[cfg(feature = "lab")]
+mod demo;
 mod directory_commands;
 mod documentation;
 mod first_steps;
@@ -43,6 +45,7 @@ mod logins;
 mod mail_corpus;
 mod mail_killed;
 mod mail_out;
+mod mail_peers;
 mod mail_ports;
 mod mail_programs;
 mod mail_rules;

@@ -1,0 +1,126 @@
+//! Servers of others beside ours: Dovecot, which gets mail from ours by LMTP.
+//!
+//! `scripts/peers` brings it; where it is not there, or this is not root, the test says so and is left out.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use scrinium_bench::process::{Process, command};
+use serde_json::json;
+
+use crate::mail_ports::{MailServer, SECRET};
+
+const DOVECOT: &str = "/usr/lib/dovecot/lmtp";
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// Messages that go each way.
+const MESSAGES: usize = 10;
+
+fn is_there(program: &str) -> bool {
+    if !rustix::process::geteuid().is_root() || !Path::new(program).exists() {
+        scrinium_fault::skip(format!(
+            "there is no {program}, which scripts/peers brings, or this is not root"
+        ));
+        return false;
+    }
+    true
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A folder that the servers' own users may look into.
+fn open_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn own(path: &Path, user: &str) {
+    fs::create_dir_all(path).unwrap();
+    let owned = Command::new("chown").arg(user).arg(path).status();
+    assert!(owned.is_ok_and(|status| status.success()), "there must be a user {user}");
+}
+
+fn start(mut command: Command, port: u16, log: &Path) -> Process {
+    let output = fs::File::create(log).unwrap();
+    command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
+    let process = Process::start(&mut command, Signal::TERM);
+    let began = Instant::now();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(began.elapsed() < WITHIN, "{}", fs::read_to_string(log).unwrap_or_default());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    process
+}
+
+/// Ours, with the way for mail to others; rules are written once the ports are known.
+fn ours(folder: &Path, rules: &str) -> MailServer {
+    let transports = folder.join("transports");
+    fs::write(&transports, rules).unwrap();
+    let more =
+        [("SCRINIUM_OUTBOUND__ROUTE", "mx"), ("SCRINIUM_OUTBOUND__TRANSPORTS", transports.to_str().unwrap())];
+    MailServer::start_with(folder, &more)
+}
+
+/// Ada writes to people elsewhere, a memo each.
+fn write(mail: &MailServer, domain: &str) {
+    let log_in = json!({"name": "ada", "password": SECRET});
+    let answer = mail.server.client().json("POST", "/_session", &log_in).unwrap().expect(200);
+    let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
+    let mut ada = mail.server.client_with(cookie);
+    for number in 0..MESSAGES {
+        let memo = json!({"Form": "Memo", "From": "ada", "SendTo": [format!("carla@{domain}")],
+            "Subject": format!("{domain} {number}"), "Body": "Grüße\n.\n..\n"});
+        ada.json("POST", "/mail.box", &memo).unwrap().expect(201);
+    }
+}
+
+#[test]
+fn dovecot_takes_our_mail_by_lmtp() {
+    if !is_there(DOVECOT) {
+        return;
+    }
+    let (folder, others) = (open_folder(), open_folder());
+    let (port, mailboxes, run) = (free_port(), others.path().join("mail"), others.path().join("run"));
+    own(&mailboxes, "mail");
+    fs::create_dir_all(&run).unwrap();
+    let settings = format!(
+        "base_dir = {}\nlog_path = {}/dovecot.mail\nprotocols = lmtp\nlisten = 127.0.0.1\nssl = no\n\
+         mail_location = maildir:{1}/mail/%n\nfirst_valid_uid = 1\n\
+         passdb {{\n  driver = static\n  args = nopassword=y\n}}\n\
+         userdb {{\n  driver = static\n  args = uid=mail gid=mail home={1}/mail/%n allow_all_users=yes\n}}\n\
+         service lmtp {{\n  inet_listener lmtp {{\n    address = 127.0.0.1\n    port = {port}\n  }}\n}}\n",
+        run.display(),
+        others.path().display()
+    );
+    let path = others.path().join("dovecot.conf");
+    fs::write(&path, settings).unwrap();
+    let mut dovecot = command("/usr/sbin/dovecot", None);
+    dovecot.arg("-F").arg("-c").arg(&path);
+    let _dovecot = start(dovecot, port, &others.path().join("dovecot.log"));
+    let mail = ours(folder.path(), &format!("dovecot.example lmtp 127.0.0.1:{port}\n"));
+    write(&mail, "dovecot.example");
+    let began = Instant::now();
+    let texts = loop {
+        let files = fs::read_dir(mailboxes.join("carla/new")).into_iter().flatten().flatten();
+        let texts: Vec<String> = files.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
+        if texts.len() >= MESSAGES {
+            break texts;
+        }
+        let count = texts.len();
+        assert!(began.elapsed() < WITHIN, "{count} of {MESSAGES} messages have come");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    for number in 0..MESSAGES {
+        let subject = format!("Subject: dovecot.example {number}\n");
+        assert_eq!(texts.iter().filter(|text| text.contains(&subject)).count(), 1, "{subject}");
+    }
+    let is_whole = |text: &&String| text.contains("Return-Path: <ada@acme.example>");
+    assert_eq!(texts.iter().filter(is_whole).count(), MESSAGES, "{:?}", texts.first());
+}
