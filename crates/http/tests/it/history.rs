@@ -54,3 +54,52 @@ async fn earlier_revisions_are_listed_read_copied_and_purged() {
         assert_eq!(server.ask("GET", &format!("/db/a?rev={revision}"), ()).await.status, 404);
     }
 }
+
+/// Who may read a document now was not always named by it, and its earlier bodies stay closed to them in every way of asking.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_earlier_body_is_closed_to_whom_it_did_not_name() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    server.ask("PUT", "/db/_acl", json!({"default": {"level": "editor"}})).await.expect(201);
+    server.ask("PUT", "/db/_properties", json!({"history_revisions": 10})).await.expect(200);
+    let attachments = json!({"a.txt": {"content_type": "text/plain", "data": "cm9zZWJ1ZA=="}});
+    let mut revisions: Vec<String> = Vec::new();
+    for readers in [json!(["ada"]), json!(["bob"]), json!([])] {
+        let rev = revisions.last().map_or_else(String::new, |rev| format!("?rev={rev}"));
+        let body = json!({"Readers": readers, "word": "rosebud", "_attachments": attachments});
+        revisions.push(server.ask("PUT", &format!("/db/a{rev}"), body).await.expect(201).revision());
+    }
+    let last = json!({"word": "nothing", "_rev": revisions[2]});
+    server.ask("PUT", "/db/a", last).await.expect(201);
+    let tells = async |name: &str, revision: &str| {
+        let mut told = Vec::new();
+        for path in [
+            format!("/db/a?rev={revision}"),
+            format!("/db/a?rev={revision}&attachments=true&revs=true"),
+            format!("/db/a?open_revs=%5B%22{revision}%22%5D&attachments=true"),
+            format!("/db/a/a.txt?rev={revision}"),
+        ] {
+            for accept in ["application/json", "multipart/mixed", "multipart/related", "*/*"] {
+                let answer = server.ask_as(name, "GET", &path, [("accept", accept)]).await;
+                let text = answer.text();
+                told.push(text.contains("rosebud") || text.contains("cm9zZWJ1ZA"));
+            }
+        }
+        let asked = json!({"docs": [{"id": "a", "rev": revision}]});
+        let answer = server.ask_as(name, "POST", "/db/_bulk_get?attachments=true", asked).await;
+        told.push(answer.text().contains("rosebud"));
+        let copy = format!("copy-{name}-{revision}");
+        let headers = [("destination", &*copy)];
+        let path = format!("/db/a?rev={revision}");
+        drop(server.ask_as(name, "COPY", &path, (&headers[..], String::new())).await);
+        told.push(server.ask("GET", &format!("/db/{copy}"), ()).await.text().contains("rosebud"));
+        told
+    };
+    for (name, may_read) in [("ada", [true, false, true]), ("bob", [false, true, true])] {
+        for (revision, may_read) in revisions.iter().zip(may_read) {
+            let told = tells(name, revision).await;
+            let is_right = |told: &bool| *told == may_read;
+            assert!(told.iter().all(is_right), "{name} {revision}: {told:?}");
+        }
+    }
+}
