@@ -1,7 +1,7 @@
 //! Everybody in the directory, by every name they answer to, in memory.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -9,7 +9,7 @@ use scrinium_assertion::never;
 use scrinium_credentials::StoredCredentials;
 use serde_json::{Map, Value};
 
-use crate::domain::{DOMAIN_PREFIX, DirectoryDomain, Domains};
+use crate::domain::{DOMAIN_ADMINISTRATORS, DOMAIN_PREFIX, DirectoryDomain, Domains, domain_members};
 use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::{
@@ -256,6 +256,22 @@ impl NameIndex {
         entries.by_id.values().filter(has).count()
     }
 
+    /// The domains that a person administers.
+    pub(crate) fn administered_by(&self, person: &Person) -> BTreeSet<String> {
+        self.administered_among(&self.entries.read(), person)
+    }
+
+    /// The same; a name that several answer to makes nobody an administrator.
+    fn administered_among(&self, entries: &Entries, person: &Person) -> BTreeSet<String> {
+        let domains = self.domains.read();
+        if !domains.have_administrators() {
+            return BTreeSet::new();
+        }
+        let is_own = |name: &&str| entries.by_name_alone(name).is_some_and(|holder| **holder == *person.id);
+        let names = names_of(person);
+        domains.administered_by(names.iter().map(String::as_str).filter(is_own))
+    }
+
     /// How many people and groups there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -291,7 +307,15 @@ impl NameLookup for NameIndex {
 
     fn groups_of(&self, person: &Person) -> Arc<[String]> {
         let entries = self.entries.read();
-        entries.memberships.of(person, |name| entries.by_name_alone(name))
+        let of_domains = || {
+            let domain = person.domain().filter(|domain| self.domain(domain).is_some());
+            let mut groups: Vec<String> = domain.map(|domain| domain_members(&domain)).into_iter().collect();
+            if !self.administered_among(&entries, person).is_empty() {
+                groups.push(DOMAIN_ADMINISTRATORS.to_owned());
+            }
+            groups
+        };
+        entries.memberships.of(person, of_domains, |name| entries.by_name_alone(name))
     }
 
     fn domain(&self, name: &str) -> Option<Arc<DirectoryDomain>> {

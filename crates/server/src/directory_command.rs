@@ -51,7 +51,7 @@ const GROUP_FIELDS: [(&str, Kind); 8] = [
     ("SendOnBehalf", Kind::List),
 ];
 
-const DOMAIN_FIELDS: [(&str, Kind); 1] = [("CatchAll", Kind::Text)];
+const DOMAIN_FIELDS: [(&str, Kind); 2] = [("CatchAll", Kind::Text), ("Administrators", Kind::List)];
 
 /// Carries out `scrinium person set`.
 pub(crate) fn set_person(
@@ -135,8 +135,17 @@ fn list(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Failure> {
     let (mut text, mut values) = (String::new(), Vec::new());
     for domain in domains {
         let catch_all = domain.catch_all.as_deref().unwrap_or("nobody");
-        text.push_str(&format!("{}  (mail for unknown addresses: {catch_all})\n", domain.name));
-        values.push(json!({"domain": domain.name, "catch_all": domain.catch_all}));
+        let administrators = match domain.administrators.as_slice() {
+            [] => "of the server".to_owned(),
+            names => names.join(", "),
+        };
+        text.push_str(&format!(
+            "{}  (mail for unknown addresses: {catch_all}; administrators: {administrators})\n",
+            domain.name
+        ));
+        values.push(json!({
+            "domain": domain.name, "catch_all": domain.catch_all, "administrators": domain.administrators
+        }));
     }
     terminal.data(&text, &Value::from(values))
 }
