@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use scrinium_database::{DatabaseError, EditMode, Identity, Result, Submission};
+use scrinium_database::{EditMode, Identity, Result, Submission};
 use serde_json::{Map, Value};
 
 use crate::directory::Directory;
@@ -46,7 +46,7 @@ impl DomainAdministrator<'_> {
         match before {
             Entry::Person(person) => person.id == self.person.id,
             Entry::Group(group) => self.directory.is_listed(&self.person.short_name, &group.owners),
-            Entry::Other => false,
+            Entry::MailIn(_) | Entry::Other => false,
         }
     }
 
@@ -101,7 +101,7 @@ impl DomainAdministrator<'_> {
         if !is_free || after.mail_file != usual_mail_file(&after.short_name) {
             return refuse("choose a mail database");
         }
-        self.check_new_names(&HashSet::new(), names_of(after))
+        self.check_new_names(&HashSet::new(), &names_of(after))
     }
 
     fn changed_person(&self, before: &Person, after: &Person) -> Result<()> {
@@ -128,12 +128,12 @@ impl DomainAdministrator<'_> {
         if before.account != after.account && is_own {
             return refuse("change how their own account stands");
         }
-        self.check_new_names(&names_of(before).into_iter().collect(), names_of(after))
+        self.check_new_names(&names_of(before).into_iter().collect(), &names_of(after))
     }
 
     fn new_group(&self, id: &str, after: &Group) -> Result<()> {
         self.own_domain(after.internet_address.as_deref())?;
-        if !id.starts_with(GROUP_PREFIX) || !self.is_within(&fold_name(id)) {
+        if !id.starts_with(GROUP_PREFIX) || !self.is_within(&id.to_lowercase()) {
             return refuse("add a group whose id does not end with \"/\" and the domain");
         }
         self.check_group_names(&HashSet::new(), after)?;
@@ -160,7 +160,7 @@ impl DomainAdministrator<'_> {
     }
 
     /// Refuses names that are addresses elsewhere: mail for them would come to this person.
-    fn check_new_names(&self, before: &HashSet<String>, after: Vec<String>) -> Result<()> {
+    fn check_new_names(&self, before: &HashSet<String>, after: &[String]) -> Result<()> {
         for name in after.iter().filter(|name| !before.contains(*name)) {
             if name.contains('@') && domain_of(name).is_none_or(|domain| !self.domains.contains(&domain)) {
                 return refuse("give an address of another domain");
@@ -169,18 +169,15 @@ impl DomainAdministrator<'_> {
         Ok(())
     }
 
+    /// Refuses names and addresses that do not end with the domain.
     fn check_group_names(&self, before: &HashSet<String>, after: &Group) -> Result<()> {
-        for name in called(after).iter().filter(|name| !before.contains(*name)) {
-            if !self.is_within(name) {
-                return Err(forbidden(format!(
-                    "the name of a group that an administrator of a domain makes ends with \"/\" and the domain; {name:?} does not"
-                )));
-            }
+        match called(after).difference(before).find(|name| !self.is_within(name)) {
+            None => Ok(()),
+            Some(name) => Err(forbidden(format!(
+                "the name of a group that an administrator of a domain makes ends with \"/\" and the domain, and its addresses are \
+                 there; {name:?} does not"
+            ))),
         }
-        let addresses = |group: &Group| -> Vec<String> {
-            group.internet_address.iter().chain(&group.addresses).map(|address| fold_name(address)).collect()
-        };
-        self.check_new_names(before, addresses(after))
     }
 
     /// Whether a folded name ends with one of the writer's domains, as names of groups and addresses do.
@@ -206,7 +203,9 @@ impl DomainAdministrator<'_> {
 
 /// Every folded name of a group, its addresses among them.
 fn called(group: &Group) -> HashSet<String> {
-    std::iter::once(&group.list_name).chain(&group.other_names).map(|name| fold_name(name)).collect()
+    let names = std::iter::once(&group.list_name).chain(&group.other_names);
+    let addresses = group.internet_address.iter().chain(&group.addresses);
+    names.chain(addresses).map(|name| fold_name(name)).collect()
 }
 
 fn refuse(what: &str) -> Result<()> {

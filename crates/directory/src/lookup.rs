@@ -14,7 +14,7 @@ use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::{
     ADMINISTRATOR_ROLE, CredentialChange, CredentialError, CredentialRecords, DirectoryError, GROUP_FORM,
-    Group, PERSON_FORM, Person,
+    Group, MAIL_IN_FORM, MailIn, PERSON_FORM, Person,
 };
 
 /// What a name stands for.
@@ -26,7 +26,9 @@ pub enum Found {
     Person(Arc<Person>),
     /// One group.
     Group(Arc<Group>),
-    /// More than one person or group answers to it.
+    /// One mail-in database.
+    MailIn(Arc<MailIn>),
+    /// More than one of these answer to it.
     Several,
 }
 
@@ -36,6 +38,7 @@ impl Found {
             None => Self::Nobody,
             Some(Entry::Person(person)) => Self::Person(Arc::clone(person)),
             Some(Entry::Group(group)) => Self::Group(Arc::clone(group)),
+            Some(Entry::MailIn(mail_in)) => Self::MailIn(Arc::clone(mail_in)),
         }
     }
 }
@@ -80,6 +83,7 @@ struct Entries {
 enum Entry {
     Person(Arc<Person>),
     Group(Arc<Group>),
+    MailIn(Arc<MailIn>),
 }
 
 /// Ids of the documents that answer to one name; nearly always one.
@@ -240,7 +244,7 @@ impl NameIndex {
             .values()
             .filter_map(|entry| match entry {
                 Entry::Person(person) => Some(person),
-                Entry::Group(_) => None,
+                Entry::Group(_) | Entry::MailIn(_) => None,
             })
             .collect();
         // The first of those who share one comes last, and stays.
@@ -297,11 +301,7 @@ impl NameLookup for NameIndex {
         match entries.by_name.get(fold_name(name).as_str()) {
             None => Found::Nobody,
             Some(Holders::Several(_)) => Found::Several,
-            Some(Holders::One(id)) => match entries.by_id.get(id) {
-                Some(Entry::Person(person)) => Found::Person(Arc::clone(person)),
-                Some(Entry::Group(group)) => Found::Group(Arc::clone(group)),
-                None => Found::Nobody,
-            },
+            Some(Holders::One(id)) => Found::of(entries.by_id.get(id)),
         }
     }
 
@@ -373,6 +373,11 @@ fn read_entry(
             id.clone_into(&mut group.id);
             Ok(Some(Entry::Group(Arc::new(group))))
         }
+        Some(MAIL_IN_FORM) => {
+            let mut mail_in = MailIn::read(document)?;
+            id.clone_into(&mut mail_in.id);
+            Ok(Some(Entry::MailIn(Arc::new(mail_in))))
+        }
         _ => Ok(None),
     }
 }
@@ -384,7 +389,7 @@ pub fn is_listed(lookup: &(impl NameLookup + ?Sized), person: &Person, list: &[S
     list.iter().any(|name| match lookup.find(name) {
         Found::Person(listed) => listed.id == person.id,
         Found::Group(group) => groups.get_or_init(|| lookup.groups_of(person)).contains(&group.list_name),
-        Found::Nobody | Found::Several => false,
+        Found::Nobody | Found::MailIn(_) | Found::Several => false,
     })
 }
 
@@ -416,6 +421,11 @@ impl Entry {
                 let addresses = group.internet_address.iter().chain(&group.addresses);
                 names.extend(addresses.map(|address| fold_name(address)));
             }
+            Self::MailIn(mail_in) => {
+                let called = std::iter::once(&mail_in.name).chain(&mail_in.other_names);
+                let addresses = mail_in.internet_address.iter().chain(&mail_in.addresses);
+                names.extend(called.chain(addresses).map(|name| fold_name(name)));
+            }
         }
         names.sort_unstable();
         names.dedup();
@@ -431,7 +441,7 @@ impl Entry {
                 let mut names = names.chain(&person.internet_address).chain(&person.addresses);
                 names.any(|own| fold_name(own) == name)
             }
-            Self::Group(_) => true,
+            Self::Group(_) | Self::MailIn(_) => true,
         }
     }
 
@@ -463,6 +473,7 @@ impl Entries {
             }
             match &old {
                 Entry::Group(group) => self.memberships.remove(&id, group),
+                Entry::MailIn(_) => {}
                 Entry::Person(person) => {
                     self.memberships.remove_delegates(person);
                     for link in person.credentials.links() {
@@ -486,6 +497,7 @@ impl Entries {
         }
         match &entry {
             Entry::Group(group) => self.memberships.add(&id, group),
+            Entry::MailIn(_) => {}
             Entry::Person(person) => {
                 self.memberships.add_delegates(person);
                 for link in person.credentials.links() {

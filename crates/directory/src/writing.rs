@@ -23,8 +23,8 @@ use crate::names::{abbreviate, common_name, fold_name};
 use crate::record::{self, PASSWORD_HASH};
 use crate::{
     ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_ROLE, DOMAIN_PREFIX, Found, GROUP_FORM, GROUP_PREFIX,
-    Group, NameLookup, PERSON_FORM, PERSON_PREFIX, PasswordEdit, Person, Prepared, USERS_PREFIX, prepare,
-    users_form,
+    Group, MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, NameLookup, PERSON_FORM, PERSON_PREFIX, PasswordEdit,
+    Person, Prepared, USERS_PREFIX, prepare, users_form,
 };
 
 /// What is on its way into the database holds its names for so long, until it is seen there.
@@ -93,6 +93,7 @@ impl Claims {
 pub(crate) enum Entry {
     Person(Person),
     Group(Group),
+    MailIn(MailIn),
     Other,
 }
 
@@ -105,6 +106,9 @@ impl Entry {
         }
         if form == GROUP_FORM || id.starts_with(GROUP_PREFIX) {
             return Group::read(document).map_or(Self::Other, Self::Group);
+        }
+        if form == MAIL_IN_FORM || id.starts_with(MAIL_IN_PREFIX) {
+            return MailIn::read(document).map_or(Self::Other, Self::MailIn);
         }
         Self::Other
     }
@@ -124,6 +128,11 @@ impl Entry {
             Self::Group(group) => {
                 let addresses = group.internet_address.iter().chain(&group.addresses);
                 let names = std::iter::once(&group.list_name).chain(&group.other_names);
+                names.chain(addresses).map(String::as_str).collect()
+            }
+            Self::MailIn(mail_in) => {
+                let addresses = mail_in.internet_address.iter().chain(&mail_in.addresses);
+                let names = std::iter::once(&mail_in.name).chain(&mail_in.other_names);
                 names.chain(addresses).map(String::as_str).collect()
             }
             Self::Other => Vec::new(),
@@ -303,7 +312,7 @@ fn check_writer(
     let after = Entry::read(document);
     let before = present.map_or(Entry::Other, Entry::read);
     let is_entry = |entry: &Entry| !matches!(entry, Entry::Other);
-    let names_entry = [PERSON_PREFIX, GROUP_PREFIX, USERS_PREFIX, DOMAIN_PREFIX]
+    let names_entry = [PERSON_PREFIX, GROUP_PREFIX, USERS_PREFIX, DOMAIN_PREFIX, MAIL_IN_PREFIX]
         .iter()
         .any(|prefix| id.starts_with(prefix));
     if !names_entry && !is_entry(&after) && !is_entry(&before) {
@@ -342,7 +351,7 @@ fn check_writer(
                 return administrators("change names and addresses");
             }
         }
-        _ => return administrators("add people and groups"),
+        _ => return administrators("add people and groups, and write mail-in databases"),
     }
     if document.contains_key(PASSWORD_HASH) {
         return administrators("bring a password's hash");

@@ -5,7 +5,7 @@ mod walk;
 use std::sync::Arc;
 
 use scrinium_directory::{
-    ADMINISTRATOR_ROLE, Found, Group, GroupSenders, NameLookup, Person, fold_name, is_listed,
+    ADMINISTRATOR_ROLE, Found, Group, GroupSenders, MailIn, NameLookup, Person, fold_name, is_listed,
 };
 use scrinium_smtp_wire::{Domain, Mailbox};
 use serde_json::{Map, Value};
@@ -33,6 +33,8 @@ pub struct Resolver {
 pub struct Expansion {
     /// Each person once, in the order of their first mention.
     pub people: Vec<Arc<Person>>,
+    /// Mail-in databases, each once.
+    pub databases: Vec<Arc<MailIn>>,
     /// Whom mail reaches elsewhere, each address once.
     pub outside: Vec<OutsideRecipient>,
     /// Whom the memo cannot reach, each once.
@@ -219,7 +221,7 @@ impl Resolver {
     pub fn login_name<'a>(&self, name: &'a str) -> &'a str {
         match self.lookup.find(name) {
             Found::Nobody => self.local_part(name).unwrap_or(name),
-            Found::Person(_) | Found::Group(_) | Found::Several => name,
+            Found::Person(_) | Found::Group(_) | Found::MailIn(_) | Found::Several => name,
         }
     }
 

@@ -6,9 +6,7 @@ use scrinium_catalog::Databases;
 use scrinium_database::{
     AccessList, DatabaseError, Edit, EditMode, Identity, InitialAccess, Level, ReadOptions, Result,
 };
-use scrinium_directory::{
-    DIRECTORY_DATABASE, DOMAIN_ADMINISTRATORS, Directory, Found, NameLookup, domain_members,
-};
+use scrinium_directory::{DOMAIN_ADMINISTRATORS, Directory, Found, NameLookup, domain_members};
 use scrinium_store::Store;
 use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
@@ -225,6 +223,11 @@ fn administrators_of_a_domain_reach_nothing_beyond_it() {
         ("group:team/acme.example", with(team(), json!({"Members": ["Beta"]}))),
         ("group:team/acme.example", with(team(), json!({"InternetAddress": null}))),
         ("domain:new.example", json!({"Administrators": ["ada"]})),
+        (
+            "mail-in:acme",
+            json!({"Name": "Acme/acme.example", "Database": "mail/bob",
+            "InternetAddress": "in@acme.example"}),
+        ),
         ("note", json!({"Form": "Note"})),
     ] {
         assert!(is_refused(place.put(Some("ada"), id, &document)), "{id} {document}");
