@@ -114,7 +114,7 @@ impl Credentials {
     pub fn person(&self, name: &str) -> Option<Arc<Person>> {
         match self.records.find(name) {
             Found::Person(person) => Some(person),
-            Found::Nobody | Found::Group(_) | Found::Several => None,
+            Found::Nobody | Found::Group(_) | Found::MailIn(_) | Found::Several => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The directory of a server: its database, and everybody in it by name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -271,6 +271,12 @@ impl Directory {
     pub fn people_of_mail_file(&self, mail_file: &str) -> usize {
         self.refresh();
         self.index.people_of_mail_file(mail_file)
+    }
+
+    /// The domains that a person administers.
+    pub(crate) fn administered_by(&self, person: &Person) -> BTreeSet<String> {
+        self.refresh();
+        self.index.administered_by(person)
     }
 
     /// How many people and groups there are.

@@ -1,10 +1,11 @@
 //! What the directory says of a domain of the Internet whose mail comes here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::DirectoryError;
-use crate::fields::{Fields, check_identity, refuse, text};
+use crate::fields::{Fields, check_identity, refuse, text, texts};
+use crate::names::fold_name;
 
 /// The field `Form` of a domain.
 pub const DOMAIN_FORM: &str = "Domain";
@@ -15,6 +16,23 @@ pub const DOMAIN_PREFIX: &str = "domain:";
 /// The longest name of a domain, in bytes (RFC 1035 §2.3.4).
 const LONGEST_DOMAIN: usize = 253;
 
+/// More people do not administer one domain.
+const MOST_ADMINISTRATORS: usize = 100;
+
+/// The group of all who administer a domain. Nobody else can be called so: names of people and groups begin with no asterisk.
+pub const DOMAIN_ADMINISTRATORS: &str = "*administrators";
+
+/// The group of the people of a domain that the directory has: of those whose `InternetAddress` is there.
+#[must_use]
+pub fn domain_members(domain: &str) -> String {
+    format!("*/{}", domain.to_lowercase())
+}
+
+/// The domain of an address, in lower case.
+pub(crate) fn domain_of(address: &str) -> Option<String> {
+    address.rsplit_once('@').map(|(_, domain)| domain.to_lowercase())
+}
+
 /// A domain, as read from a document of the directory. Mail for it is for this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryDomain {
@@ -22,6 +40,9 @@ pub struct DirectoryDomain {
     pub name: String,
     /// Who gets what is for an address that nobody has: a name or an address of the directory.
     pub catch_all: Option<String>,
+    /// The people who add, change and disable its people and groups: their names. No group stands for them, as others say who is
+    /// in a group.
+    pub administrators: Vec<String>,
 }
 
 impl DirectoryDomain {
@@ -32,7 +53,11 @@ impl DirectoryDomain {
     pub fn read(id: &str, document: &Fields) -> Result<Self, DirectoryError> {
         let name = id.strip_prefix(DOMAIN_PREFIX).unwrap_or_default();
         check_name(name)?;
-        Ok(Self { name: name.to_owned(), catch_all: text(document, "CatchAll")? })
+        Ok(Self {
+            name: name.to_owned(),
+            catch_all: text(document, "CatchAll")?,
+            administrators: texts(document, "Administrators", MOST_ADMINISTRATORS)?,
+        })
     }
 }
 
@@ -63,23 +88,51 @@ pub fn prepare_domain(mut document: Fields) -> Result<Fields, DirectoryError> {
 
 /// The domains of a directory.
 #[derive(Default)]
-pub(crate) struct Domains(HashMap<String, Arc<DirectoryDomain>>);
+pub(crate) struct Domains {
+    by_name: HashMap<String, Arc<DirectoryDomain>>,
+    /// Names of domains by the folded names of those who administer them.
+    by_administrator: HashMap<String, BTreeSet<String>>,
+}
 
 impl Domains {
     pub(crate) fn find(&self, name: &str) -> Option<Arc<DirectoryDomain>> {
         // Most servers have none.
-        if self.0.is_empty() {
+        if self.by_name.is_empty() {
             return None;
         }
-        self.0.get(name.to_lowercase().as_str()).cloned()
+        self.by_name.get(name.to_lowercase().as_str()).cloned()
+    }
+
+    /// The domains that somebody of one of these folded names administers.
+    pub(crate) fn administered_by<'n>(&self, names: impl Iterator<Item = &'n str>) -> BTreeSet<String> {
+        names.filter_map(|name| self.by_administrator.get(name)).flatten().cloned().collect()
+    }
+
+    /// Whether any domain has administrators of its own.
+    pub(crate) fn have_administrators(&self) -> bool {
+        !self.by_administrator.is_empty()
     }
 
     /// Takes over what the document of this id says.
     pub(crate) fn replace(&mut self, id: &str, domain: Option<DirectoryDomain>) {
         let name = id.strip_prefix(DOMAIN_PREFIX).unwrap_or_default();
-        match domain {
-            Some(domain) => drop(self.0.insert(name.to_owned(), Arc::new(domain))),
-            None => drop(self.0.remove(name)),
+        if let Some(before) = self.by_name.remove(name) {
+            for administrator in &before.administrators {
+                let administrator = fold_name(administrator);
+                if let Some(domains) = self.by_administrator.get_mut(&administrator) {
+                    domains.remove(name);
+                    if domains.is_empty() {
+                        self.by_administrator.remove(&administrator);
+                    }
+                }
+            }
+        }
+        if let Some(domain) = domain {
+            for administrator in &domain.administrators {
+                let domains = self.by_administrator.entry(fold_name(administrator)).or_default();
+                domains.insert(name.to_owned());
+            }
+            self.by_name.insert(name.to_owned(), Arc::new(domain));
         }
     }
 }

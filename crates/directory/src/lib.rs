@@ -13,6 +13,7 @@ mod credentials;
 mod delegates;
 mod directory;
 mod domain;
+mod domain_rules;
 mod error;
 mod fields;
 mod group;
@@ -20,6 +21,7 @@ mod hashing;
 mod journal;
 mod login;
 mod lookup;
+mod mail_in;
 mod membership;
 mod names;
 mod person;
@@ -38,13 +40,16 @@ pub use administrator::{
 pub use credentials::{CredentialOptions, Credentials};
 pub use delegates::{Delegates, mail_editors_group, mail_readers_group};
 pub use directory::{Directory, EnsureError};
-pub use domain::{DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, prepare_domain};
+pub use domain::{
+    DOMAIN_ADMINISTRATORS, DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, domain_members, prepare_domain,
+};
 pub use error::{CredentialError, DirectoryError, LoginError};
 pub use group::{GROUP_FORM, GROUP_PREFIX, Group, GroupSenders, prepare_group};
 pub use hashing::{HashingError, HashingOptions, HashingThreads};
 pub use journal::{BeforeAndAfter, DirectoryChange, WrittenChange};
 pub use login::{Approach, HashError, Login, LoginAttempt, LoginOutcome, LoginWatch, Logins};
 pub use lookup::{Found, NameIndex, NameLookup, is_listed};
+pub use mail_in::{MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, prepare_mail_in};
 pub use names::{abbreviate, common_name, fold_name};
 pub use person::{
     Forwarding, OPENING_FIELDS, OTHER_NAMES, OWN_FIELDS, PERSON_FORM, PERSON_PREFIX, Person, Prepared,
@@ -64,7 +69,7 @@ pub use users_form::USERS_PREFIX;
 pub const DIRECTORY_DATABASE: &str = "directory";
 
 /// Checks and completes a document on its way into the directory, by its form: people as
-/// [`prepare_person`], groups as [`prepare_group`], domains as [`prepare_domain`]; any other document (a design document, a deletion) as it
+/// [`prepare_person`], groups as [`prepare_group`], domains as [`prepare_domain`], mail-in databases as [`prepare_mail_in`]; any other document (a design document, a deletion) as it
 /// is.
 ///
 /// # Errors
@@ -73,6 +78,7 @@ pub fn prepare(mut document: serde_json::Map<String, serde_json::Value>) -> Resu
     users_form::complete(&mut document)?;
     let group = |document| prepare_group(document).map(Prepared::without_password);
     let domain = |document| prepare_domain(document).map(Prepared::without_password);
+    let mail_in = |document| prepare_mail_in(document).map(Prepared::without_password);
     if document.get("_deleted").and_then(serde_json::Value::as_bool) == Some(true) {
         return Ok(Prepared::without_password(document));
     }
@@ -84,10 +90,12 @@ pub fn prepare(mut document: serde_json::Map<String, serde_json::Value>) -> Resu
         Some(PERSON_FORM) => prepare_person(document),
         Some(GROUP_FORM) => group(document),
         Some(DOMAIN_FORM) => domain(document),
+        Some(MAIL_IN_FORM) => mail_in(document),
         // An id of a person with another form would be a login that nobody checked.
         _ if id.starts_with(PERSON_PREFIX) => prepare_person(document),
         _ if id.starts_with(GROUP_PREFIX) => group(document),
         _ if id.starts_with(DOMAIN_PREFIX) => domain(document),
+        _ if id.starts_with(MAIL_IN_PREFIX) => mail_in(document),
         _ => Ok(Prepared::without_password(document)),
     }
 }

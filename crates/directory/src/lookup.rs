@@ -1,7 +1,7 @@
 //! Everybody in the directory, by every name they answer to, in memory.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -9,12 +9,12 @@ use scrinium_assertion::never;
 use scrinium_credentials::StoredCredentials;
 use serde_json::{Map, Value};
 
-use crate::domain::{DOMAIN_PREFIX, DirectoryDomain, Domains};
+use crate::domain::{DOMAIN_ADMINISTRATORS, DOMAIN_PREFIX, DirectoryDomain, Domains, domain_members};
 use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::{
     ADMINISTRATOR_ROLE, CredentialChange, CredentialError, CredentialRecords, DirectoryError, GROUP_FORM,
-    Group, PERSON_FORM, Person,
+    Group, MAIL_IN_FORM, MailIn, PERSON_FORM, Person,
 };
 
 /// What a name stands for.
@@ -26,7 +26,9 @@ pub enum Found {
     Person(Arc<Person>),
     /// One group.
     Group(Arc<Group>),
-    /// More than one person or group answers to it.
+    /// One mail-in database.
+    MailIn(Arc<MailIn>),
+    /// More than one of these answer to it.
     Several,
 }
 
@@ -36,6 +38,7 @@ impl Found {
             None => Self::Nobody,
             Some(Entry::Person(person)) => Self::Person(Arc::clone(person)),
             Some(Entry::Group(group)) => Self::Group(Arc::clone(group)),
+            Some(Entry::MailIn(mail_in)) => Self::MailIn(Arc::clone(mail_in)),
         }
     }
 }
@@ -80,6 +83,7 @@ struct Entries {
 enum Entry {
     Person(Arc<Person>),
     Group(Arc<Group>),
+    MailIn(Arc<MailIn>),
 }
 
 /// Ids of the documents that answer to one name; nearly always one.
@@ -240,7 +244,7 @@ impl NameIndex {
             .values()
             .filter_map(|entry| match entry {
                 Entry::Person(person) => Some(person),
-                Entry::Group(_) => None,
+                Entry::Group(_) | Entry::MailIn(_) => None,
             })
             .collect();
         // The first of those who share one comes last, and stays.
@@ -254,6 +258,22 @@ impl NameIndex {
         let entries = self.entries.read();
         let has = |entry: &&Entry| matches!(entry, Entry::Person(person) if person.mail_file == mail_file);
         entries.by_id.values().filter(has).count()
+    }
+
+    /// The domains that a person administers.
+    pub(crate) fn administered_by(&self, person: &Person) -> BTreeSet<String> {
+        self.administered_among(&self.entries.read(), person)
+    }
+
+    /// The same; a name that several answer to makes nobody an administrator.
+    fn administered_among(&self, entries: &Entries, person: &Person) -> BTreeSet<String> {
+        let domains = self.domains.read();
+        if !domains.have_administrators() {
+            return BTreeSet::new();
+        }
+        let is_own = |name: &&str| entries.by_name_alone(name).is_some_and(|holder| **holder == *person.id);
+        let names = names_of(person);
+        domains.administered_by(names.iter().map(String::as_str).filter(is_own))
     }
 
     /// How many people and groups there are.
@@ -281,17 +301,21 @@ impl NameLookup for NameIndex {
         match entries.by_name.get(fold_name(name).as_str()) {
             None => Found::Nobody,
             Some(Holders::Several(_)) => Found::Several,
-            Some(Holders::One(id)) => match entries.by_id.get(id) {
-                Some(Entry::Person(person)) => Found::Person(Arc::clone(person)),
-                Some(Entry::Group(group)) => Found::Group(Arc::clone(group)),
-                None => Found::Nobody,
-            },
+            Some(Holders::One(id)) => Found::of(entries.by_id.get(id)),
         }
     }
 
     fn groups_of(&self, person: &Person) -> Arc<[String]> {
         let entries = self.entries.read();
-        entries.memberships.of(person, |name| entries.by_name_alone(name))
+        let of_domains = || {
+            let domain = person.domain().filter(|domain| self.domain(domain).is_some());
+            let mut groups: Vec<String> = domain.map(|domain| domain_members(&domain)).into_iter().collect();
+            if !self.administered_among(&entries, person).is_empty() {
+                groups.push(DOMAIN_ADMINISTRATORS.to_owned());
+            }
+            groups
+        };
+        entries.memberships.of(person, of_domains, |name| entries.by_name_alone(name))
     }
 
     fn domain(&self, name: &str) -> Option<Arc<DirectoryDomain>> {
@@ -349,6 +373,11 @@ fn read_entry(
             id.clone_into(&mut group.id);
             Ok(Some(Entry::Group(Arc::new(group))))
         }
+        Some(MAIL_IN_FORM) => {
+            let mut mail_in = MailIn::read(document)?;
+            id.clone_into(&mut mail_in.id);
+            Ok(Some(Entry::MailIn(Arc::new(mail_in))))
+        }
         _ => Ok(None),
     }
 }
@@ -360,7 +389,7 @@ pub fn is_listed(lookup: &(impl NameLookup + ?Sized), person: &Person, list: &[S
     list.iter().any(|name| match lookup.find(name) {
         Found::Person(listed) => listed.id == person.id,
         Found::Group(group) => groups.get_or_init(|| lookup.groups_of(person)).contains(&group.list_name),
-        Found::Nobody | Found::Several => false,
+        Found::Nobody | Found::MailIn(_) | Found::Several => false,
     })
 }
 
@@ -392,6 +421,11 @@ impl Entry {
                 let addresses = group.internet_address.iter().chain(&group.addresses);
                 names.extend(addresses.map(|address| fold_name(address)));
             }
+            Self::MailIn(mail_in) => {
+                let called = std::iter::once(&mail_in.name).chain(&mail_in.other_names);
+                let addresses = mail_in.internet_address.iter().chain(&mail_in.addresses);
+                names.extend(called.chain(addresses).map(|name| fold_name(name)));
+            }
         }
         names.sort_unstable();
         names.dedup();
@@ -407,7 +441,7 @@ impl Entry {
                 let mut names = names.chain(&person.internet_address).chain(&person.addresses);
                 names.any(|own| fold_name(own) == name)
             }
-            Self::Group(_) => true,
+            Self::Group(_) | Self::MailIn(_) => true,
         }
     }
 
@@ -439,6 +473,7 @@ impl Entries {
             }
             match &old {
                 Entry::Group(group) => self.memberships.remove(&id, group),
+                Entry::MailIn(_) => {}
                 Entry::Person(person) => {
                     self.memberships.remove_delegates(person);
                     for link in person.credentials.links() {
@@ -462,6 +497,7 @@ impl Entries {
         }
         match &entry {
             Entry::Group(group) => self.memberships.add(&id, group),
+            Entry::MailIn(_) => {}
             Entry::Person(person) => {
                 self.memberships.add_delegates(person);
                 for link in person.credentials.links() {

@@ -86,21 +86,25 @@ impl Memberships {
         self.kept.get_mut().clear();
     }
 
-    /// The names of the groups that a person is in, and the other names of the person; `holder` says whose a name is, if it is one's alone: a name that
+    /// The names of the groups that a person is in, `first` among them, and the other names of the person; `holder` says whose a name is, if it is one's alone: a name that
     /// several answer to makes nobody a member.
     pub(crate) fn of<'a>(
         &self,
         person: &Person,
+        first: impl FnOnce() -> Vec<String>,
         holder: impl Fn(&str) -> Option<&'a Arc<str>>,
     ) -> Arc<[String]> {
         if let Some(groups) = self.kept.lock().get(&person.id) {
             return Arc::clone(groups);
         }
-        let mut found: Vec<String> = Vec::new();
+        let mut found: Vec<String> = first();
+        // What reads like people of a domain is no group's, however it came into the directory.
+        let is_group_s = |name: &&String| !name.trim_start().starts_with('*');
         let mut seen: HashSet<&str> = HashSet::new();
         let is_own = |name: &str| holder(name).is_some_and(|holder| **holder == *person.id);
         // What names somebody as they were called before means them.
-        found.extend(person.other_names.iter().filter(|name| is_own(&fold_name(name))).cloned());
+        let other_names = person.other_names.iter().filter(is_group_s);
+        found.extend(other_names.filter(|name| is_own(&fold_name(name))).cloned());
         let mut names: Vec<String> = names_of(person);
         names.retain(|name| is_own(name));
         // It ends: each group is taken once, and there is a bound.
@@ -108,7 +112,7 @@ impl Memberships {
             let mut next = Vec::new();
             for (id, called) in names.iter().filter_map(|name| self.by_member.get(name.as_str())).flatten() {
                 if found.len() < GROUPS_MAX && seen.insert(id) {
-                    found.extend(called.iter().cloned());
+                    found.extend(called.iter().filter(is_group_s).cloned());
                     // A group that shares its name with somebody is in no other by that name.
                     next.extend(called.iter().map(|name| fold_name(name)));
                 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::DirectoryError;
 use crate::administrator::ADMINISTRATOR_ROLE;
 use crate::delegates::Delegates;
+use crate::domain::domain_of;
 use crate::fields::{Fields, addresses, check_address, check_identity, flag, refuse, text, texts, time_ms};
 use crate::preferences::{Absence, language, time_zone};
 use crate::record::{PASSWORD_HASH, PasswordEdit, take_over};
@@ -151,6 +152,12 @@ impl Person {
         *hasher.finalize().as_bytes()
     }
 
+    /// The domain whose the person is, in lower case: that of the main address.
+    #[must_use]
+    pub fn domain(&self) -> Option<String> {
+        domain_of(self.internet_address.as_deref()?)
+    }
+
     /// Whether the person has the role.
     #[must_use]
     pub fn has_role(&self, role: &str) -> bool {
@@ -231,7 +238,7 @@ fn mail_file(document: &Fields, short_name: &str) -> Result<String, DirectoryErr
     const FIELD: &str = "MailFile";
     let file = match text(document, FIELD)? {
         Some(file) => file,
-        None => format!("mail/{}", database_name_of(short_name)),
+        None => usual_mail_file(short_name),
     };
     // The router writes where this says; it must never be led into the directory or a mail.box.
     let path = file.strip_prefix("mail/").unwrap_or_default();
@@ -245,6 +252,11 @@ fn mail_file(document: &Fields, short_name: &str) -> Result<String, DirectoryErr
     } else {
         Err(refuse(FIELD, &file, "a mail file is mail/NAME, of the characters a-z 0-9 _ $ ( ) + / - ."))
     }
+}
+
+/// The mail database of somebody of whom nothing else is said.
+pub(crate) fn usual_mail_file(short_name: &str) -> String {
+    format!("mail/{}", database_name_of(short_name))
 }
 
 /// A database name made of a short name: what a name may not hold becomes its code in hexadecimal.

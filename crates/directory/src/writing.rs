@@ -2,7 +2,8 @@
 //!
 //! Who somebody is follows from the directory's documents, so that names, addresses, mail databases, roles and hashes
 //! brought from elsewhere are for server administrators; people may change the rest of their own document, and their
-//! password, where the directory's access list lets them. A name belongs to one.
+//! password, where the directory's access list lets them. Administrators of a domain may more, within it
+//! ([`DomainAdministrator`](crate::domain_rules::DomainAdministrator)). A name belongs to one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,8 +23,8 @@ use crate::names::{abbreviate, common_name, fold_name};
 use crate::record::{self, PASSWORD_HASH};
 use crate::{
     ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_ROLE, DOMAIN_PREFIX, Found, GROUP_FORM, GROUP_PREFIX,
-    Group, NameLookup, PERSON_FORM, PERSON_PREFIX, PasswordEdit, Person, Prepared, USERS_PREFIX, prepare,
-    users_form,
+    Group, MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, NameLookup, PERSON_FORM, PERSON_PREFIX, PasswordEdit,
+    Person, Prepared, USERS_PREFIX, prepare, users_form,
 };
 
 /// What is on its way into the database holds its names for so long, until it is seen there.
@@ -89,14 +90,15 @@ impl Claims {
 }
 
 /// Who and what a document of the directory stands for.
-enum Entry {
+pub(crate) enum Entry {
     Person(Person),
     Group(Group),
+    MailIn(MailIn),
     Other,
 }
 
 impl Entry {
-    fn read(document: &Map<String, Value>) -> Self {
+    pub(crate) fn read(document: &Map<String, Value>) -> Self {
         let text = |member: &str| document.get(member).and_then(Value::as_str).unwrap_or_default();
         let (id, form) = (text("_id"), text("Form"));
         if form == PERSON_FORM || id.starts_with(PERSON_PREFIX) {
@@ -104,6 +106,9 @@ impl Entry {
         }
         if form == GROUP_FORM || id.starts_with(GROUP_PREFIX) {
             return Group::read(document).map_or(Self::Other, Self::Group);
+        }
+        if form == MAIL_IN_FORM || id.starts_with(MAIL_IN_PREFIX) {
+            return MailIn::read(document).map_or(Self::Other, Self::MailIn);
         }
         Self::Other
     }
@@ -123,6 +128,11 @@ impl Entry {
             Self::Group(group) => {
                 let addresses = group.internet_address.iter().chain(&group.addresses);
                 let names = std::iter::once(&group.list_name).chain(&group.other_names);
+                names.chain(addresses).map(String::as_str).collect()
+            }
+            Self::MailIn(mail_in) => {
+                let addresses = mail_in.internet_address.iter().chain(&mail_in.addresses);
+                let names = std::iter::once(&mail_in.name).chain(&mail_in.other_names);
                 names.chain(addresses).map(String::as_str).collect()
             }
             Self::Other => Vec::new(),
@@ -149,8 +159,7 @@ impl Directory {
         }
         let present = submission.present()?;
         if !submission.access.is_everything() {
-            check_writer(submission, (&id, &document), present.as_ref(), is_deleted)?;
-            self.check_members(submission, &document, present.as_ref())?;
+            self.check_rights(submission, (&id, &document), present.as_ref(), is_deleted)?;
         }
         if is_deleted {
             for secret in ["password", PASSWORD_HASH] {
@@ -193,9 +202,31 @@ impl Directory {
         let Some(password) = clear_password(&document) else { return Ok(None) };
         if !submission.access.is_everything() {
             let id = document.get("_id").and_then(Value::as_str).unwrap_or_default();
-            check_writer(submission, (id, &document), submission.present()?.as_ref(), false)?;
+            self.check_rights(submission, (id, &document), submission.present()?.as_ref(), false)?;
         }
         Ok(Some(password.to_owned()))
+    }
+
+    /// Refuses what the one who writes may not. Somebody who administers domains may what is theirs as anybody may, and nothing
+    /// outside the domains, whatever the directory's access list says of them.
+    fn check_rights(
+        &self,
+        submission: &Submission<'_>,
+        written: (&str, &Map<String, Value>),
+        present: Option<&Map<String, Value>>,
+        is_deleted: bool,
+    ) -> Result<()> {
+        let as_anybody = |is_editor| {
+            check_writer(submission, written, present, is_deleted)?;
+            if is_editor { Ok(()) } else { self.check_members(submission, written.1, present) }
+        };
+        let Some(administrator) = self.domain_administrator(submission) else {
+            return as_anybody(submission.access.level() >= Level::Editor);
+        };
+        if administrator.owns(&present.map_or(Entry::Other, Entry::read)) && as_anybody(false).is_ok() {
+            return Ok(());
+        }
+        administrator.check(submission, written, present, is_deleted)
     }
 
     /// Refuses a group that an owner puts into theirs, unless they own it too: mail to theirs would reach people to whom they may
@@ -207,9 +238,6 @@ impl Directory {
         present: Option<&Map<String, Value>>,
     ) -> Result<()> {
         let Entry::Group(after) = Entry::read(document) else { return Ok(()) };
-        if submission.access.level() >= Level::Editor {
-            return Ok(());
-        }
         let known = match present.map(Entry::read) {
             Some(Entry::Group(before)) => before.members,
             _ => Vec::new(),
@@ -229,7 +257,7 @@ impl Directory {
     }
 
     /// Whether a list of names of the directory has the person of this name, or a group that they are in.
-    fn is_listed(&self, name: &str, list: &[String]) -> bool {
+    pub(crate) fn is_listed(&self, name: &str, list: &[String]) -> bool {
         let Found::Person(person) = self.find(name) else { return false };
         is_listed(self, &person, list)
     }
@@ -255,8 +283,10 @@ impl Directory {
                     "{name:?} cannot be a name: it reads like those who share mail"
                 )));
             }
-            if folded.starts_with(['_', '[']) {
-                return Err(forbidden(format!("{name:?} cannot be a name: it reads like a role")));
+            if folded.starts_with(['_', '[', '*']) {
+                return Err(forbidden(format!(
+                    "{name:?} cannot be a name: it reads like a role, or like all people of a domain"
+                )));
             }
             let is_reserved = folded == ADMINISTRATOR_NAME && id != ADMINISTRATOR_ID;
             if is_reserved
@@ -282,7 +312,7 @@ fn check_writer(
     let after = Entry::read(document);
     let before = present.map_or(Entry::Other, Entry::read);
     let is_entry = |entry: &Entry| !matches!(entry, Entry::Other);
-    let names_entry = [PERSON_PREFIX, GROUP_PREFIX, USERS_PREFIX, DOMAIN_PREFIX]
+    let names_entry = [PERSON_PREFIX, GROUP_PREFIX, USERS_PREFIX, DOMAIN_PREFIX, MAIL_IN_PREFIX]
         .iter()
         .any(|prefix| id.starts_with(prefix));
     if !names_entry && !is_entry(&after) && !is_entry(&before) {
@@ -321,7 +351,7 @@ fn check_writer(
                 return administrators("change names and addresses");
             }
         }
-        _ => return administrators("add people and groups"),
+        _ => return administrators("add people and groups, and write mail-in databases"),
     }
     if document.contains_key(PASSWORD_HASH) {
         return administrators("bring a password's hash");
@@ -337,6 +367,15 @@ fn check_writer(
     if document.contains_key("password") && !is_own {
         return administrators("set somebody else's password");
     }
+    check_revision(submission, document, present)
+}
+
+/// Refuses an edit of another leaf than the winner.
+pub(crate) fn check_revision(
+    submission: &Submission<'_>,
+    document: &Map<String, Value>,
+    present: Option<&Map<String, Value>>,
+) -> Result<()> {
     // A leaf that lost may say other things of the person than the one that everybody finds.
     let revision =
         |document: &Map<String, Value>| document.get("_rev").and_then(Value::as_str).map(str::to_owned);
@@ -364,6 +403,6 @@ fn taken(name: &str) -> DatabaseError {
     ))
 }
 
-fn forbidden(reason: String) -> DatabaseError {
+pub(crate) fn forbidden(reason: String) -> DatabaseError {
     DatabaseError::Forbidden { reason }
 }

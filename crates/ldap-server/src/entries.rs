@@ -218,7 +218,7 @@ impl Names {
                     (person.id.clone(), self.person(&person.short_name))
                 }
                 Found::Group(group) => (group.id.clone(), self.group(&group.list_name)),
-                Found::Person(_) | Found::Nobody | Found::Several => continue,
+                Found::Person(_) | Found::MailIn(_) | Found::Nobody | Found::Several => continue,
             };
             if let Some(name) = name
                 && lookup.shows(&id)?

@@ -154,7 +154,7 @@ impl Searcher {
         match found {
             Found::Person(person) => Some(Some(person.id.clone())),
             Found::Group(group) => Some(Some(group.id.clone())),
-            Found::Nobody => Some(None),
+            Found::MailIn(_) | Found::Nobody => Some(None),
             Found::Several => None,
         }
     }

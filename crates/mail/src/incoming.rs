@@ -114,6 +114,12 @@ impl IncomingMail {
         self.shared.mailboxes.has_room(person)
     }
 
+    /// As [`Mailboxes::has_room_in`]. Blocks.
+    #[must_use]
+    pub fn has_room_in(&self, database: &str) -> bool {
+        self.shared.mailboxes.has_room_in(database)
+    }
+
     /// Takes a message for all its recipients, once for each `id`. When this returns, it is durable: it is in their mail files,
     /// or in a mail.box and will be delivered. Blocks.
     ///
@@ -174,7 +180,9 @@ impl SharedIncoming {
             return Ok(Direct::NotAlone);
         }
         let expansion = self.resolver.expand(&message.recipients, &self.writer_of(message));
-        let are_here = expansion.outside.is_empty() && expansion.failures.is_empty();
+        // What goes into a mail-in database is the router's to do.
+        let are_here =
+            expansion.outside.is_empty() && expansion.failures.is_empty() && expansion.databases.is_empty();
         if !are_here || expansion.people.is_empty() || expansion.people.len() > TRANSACTION_DATABASES_MAX {
             return Ok(Direct::NotAlone);
         }

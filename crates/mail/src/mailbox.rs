@@ -141,8 +141,14 @@ impl Mailboxes {
     #[must_use]
     pub fn has_room(&self, person: &Person) -> bool {
         let keeps_none = person.forwarding.keeps_none && !person.forwarding.to.is_empty();
-        let state = || self.databases.get(&person.mail_file)?.quota_state();
-        keeps_none || state().map_or(true, |state| state < QuotaState::Full)
+        keeps_none || self.has_room_in(&person.mail_file)
+    }
+
+    /// The same for a database into which mail goes.
+    #[must_use]
+    pub fn has_room_in(&self, database: &str) -> bool {
+        let state = || self.databases.get(database)?.quota_state();
+        state().map_or(true, |state| state < QuotaState::Full)
     }
 
     /// Takes a memo for delivery. When this returns, it is durable and will be delivered.

@@ -5,7 +5,7 @@ mod walk;
 use std::sync::Arc;
 
 use scrinium_directory::{
-    ADMINISTRATOR_ROLE, Found, Group, GroupSenders, NameLookup, Person, fold_name, is_listed,
+    ADMINISTRATOR_ROLE, Found, Group, GroupSenders, MailIn, NameLookup, Person, fold_name, is_listed,
 };
 use scrinium_smtp_wire::{Domain, Mailbox};
 use serde_json::{Map, Value};
@@ -33,6 +33,8 @@ pub struct Resolver {
 pub struct Expansion {
     /// Each person once, in the order of their first mention.
     pub people: Vec<Arc<Person>>,
+    /// Mail-in databases, each once.
+    pub databases: Vec<Arc<MailIn>>,
     /// Whom mail reaches elsewhere, each address once.
     pub outside: Vec<OutsideRecipient>,
     /// Whom the memo cannot reach, each once.
@@ -219,7 +221,7 @@ impl Resolver {
     pub fn login_name<'a>(&self, name: &'a str) -> &'a str {
         match self.lookup.find(name) {
             Found::Nobody => self.local_part(name).unwrap_or(name),
-            Found::Person(_) | Found::Group(_) | Found::Several => name,
+            Found::Person(_) | Found::Group(_) | Found::MailIn(_) | Found::Several => name,
         }
     }
 
@@ -238,8 +240,10 @@ impl Resolver {
     /// without what stands behind a `+`, which is theirs to sort mail by (RFC 5233).
     fn find_address(&self, address: &str) -> Found {
         let Some((local, domain)) = address.rsplit_once('@') else { return Found::Nobody };
-        let by_short_name = |local: &str| {
-            if self.has_short_names(domain) { self.lookup.find(local) } else { Found::Nobody }
+        let by_short_name = |local: &str| match self.lookup.find(local) {
+            _ if !self.has_short_names(domain) => Found::Nobody,
+            Found::Person(person) if self.is_confined_elsewhere(&person, domain) => Found::Nobody,
+            found => found,
         };
         let base = local.split_once('+').map(|(base, _)| base).filter(|base| !base.is_empty());
         match (by_short_name(local), base) {
@@ -249,6 +253,13 @@ impl Resolver {
             },
             (found, _) => found,
         }
+    }
+
+    /// Whether a person is of another domain, of which others than administrators of the server say who is in it: with a name they
+    /// must not give away what is an address here.
+    fn is_confined_elsewhere(&self, person: &Person, domain: &str) -> bool {
+        let own = person.domain().and_then(|own| self.lookup.domain(&own));
+        own.is_some_and(|own| !own.administrators.is_empty() && own.name != domain.to_lowercase())
     }
 
     fn local_part<'a>(&self, address: &'a str) -> Option<&'a str> {

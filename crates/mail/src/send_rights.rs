@@ -29,7 +29,7 @@ impl Resolver {
                 SendRight::None if self.is_member(person, &group) => SendRight::OnBehalf,
                 right => right,
             },
-            Found::Several | Found::Nobody => SendRight::None,
+            Found::MailIn(_) | Found::Several | Found::Nobody => SendRight::None,
         }
     }
 

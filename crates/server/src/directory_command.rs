@@ -1,9 +1,13 @@
-//! `scrinium person set`, `group set` and `domain`: fields of the directory's documents, without writing JSON by hand.
+//! `scrinium person set`, `group set`, `domain` and `mail-in`: fields of the directory's documents, without writing JSON by hand.
 
-use scrinium_directory::{DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, Found, NameLookup};
+use std::sync::Arc;
+
+use scrinium_directory::{
+    DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, Found, MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, NameLookup,
+};
 use serde_json::{Value, json};
 
-use crate::cli::{DomainCommand, Failure, SetArguments, Terminal};
+use crate::cli::{DomainCommand, Failure, MailInCommand, SetArguments, Terminal};
 use crate::config::Settings;
 use crate::registry::{self, Entry, Registry, entry_of};
 
@@ -51,7 +55,10 @@ const GROUP_FIELDS: [(&str, Kind); 8] = [
     ("SendOnBehalf", Kind::List),
 ];
 
-const DOMAIN_FIELDS: [(&str, Kind); 1] = [("CatchAll", Kind::Text)];
+const DOMAIN_FIELDS: [(&str, Kind); 2] = [("CatchAll", Kind::Text), ("Administrators", Kind::List)];
+
+const MAIL_IN_FIELDS: [(&str, Kind); 3] =
+    [("Database", Kind::Text), ("InternetAddress", Kind::Text), ("Addresses", Kind::List)];
 
 /// Carries out `scrinium person set`.
 pub(crate) fn set_person(
@@ -95,10 +102,7 @@ pub(crate) fn domain(
     match command {
         DomainCommand::Set(asked) => set_domain(settings, asked, terminal),
         DomainCommand::Remove { name, connection } => {
-            let registry = registry::open(settings, connection, terminal)?;
-            let mut entry = entry_of(registry.as_ref(), &id_of(name))?;
-            entry.insert("_deleted".to_owned(), json!(true));
-            registry.write(&entry)?;
+            remove(registry::open(settings, connection, terminal)?.as_ref(), &id_of(name))?;
             terminal.data(
                 &format!("the directory says nothing of {name} any more\n"),
                 &json!({"domain": name, "removed": true}),
@@ -112,6 +116,80 @@ pub(crate) fn domain(
 
 fn id_of(name: &str) -> String {
     format!("{DOMAIN_PREFIX}{}", name.to_lowercase())
+}
+
+fn remove(registry: &dyn Registry, id: &str) -> Result<(), Failure> {
+    let mut entry = entry_of(registry, id)?;
+    entry.insert("_deleted".to_owned(), json!(true));
+    registry.write(&entry)
+}
+
+/// Carries out `scrinium mail-in`.
+pub(crate) fn mail_in(
+    settings: &Settings,
+    command: &MailInCommand,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    match command {
+        MailInCommand::Set(asked) => set_mail_in(settings, asked, terminal),
+        MailInCommand::Remove { name, connection } => {
+            let registry = registry::open(settings, connection, terminal)?;
+            let mail_in = mail_in_called(registry.as_ref(), name)?;
+            let mail_in = mail_in.ok_or_else(|| {
+                Failure::Work(format!(
+                    "no mail-in database is called {name:?}; scrinium mail-in list shows all"
+                ))
+            })?;
+            remove(registry.as_ref(), &mail_in.id)?;
+            let text = format!("{}: {} gets no more mail\n", mail_in.name, mail_in.database);
+            terminal.data(&text, &json!({"mail_in": mail_in.name, "removed": true}))
+        }
+        MailInCommand::List { connection } => {
+            list_mail_in(registry::open(settings, connection, terminal)?.as_ref(), terminal)
+        }
+    }
+}
+
+/// The mail-in database of a name or address, if there is one.
+fn mail_in_called(registry: &dyn Registry, name: &str) -> Result<Option<Arc<MailIn>>, Failure> {
+    match registry::names(registry)?.find(name) {
+        Found::MailIn(mail_in) => Ok(Some(mail_in)),
+        Found::Nobody => Ok(None),
+        Found::Person(_) | Found::Group(_) | Found::Several => Err(Failure::Work(format!(
+            "{name:?} is the name of a person or group, and of no mail-in database alone"
+        ))),
+    }
+}
+
+fn set_mail_in(settings: &Settings, asked: &SetArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let mut entry = match mail_in_called(registry.as_ref(), &asked.name)? {
+        Some(mail_in) => entry_of(registry.as_ref(), &mail_in.id)?,
+        None => Entry::from_iter([
+            (
+                "_id".to_owned(),
+                json!(format!("{MAIL_IN_PREFIX}{}", asked.name.trim().to_lowercase().replace(' ', "-"))),
+            ),
+            ("Form".to_owned(), json!(MAIL_IN_FORM)),
+            ("Name".to_owned(), json!(asked.name.trim())),
+        ]),
+    };
+    set(&mut entry, &asked.values, &MAIL_IN_FIELDS)?;
+    let mail_in = MailIn::read(&entry).map_err(|error| Failure::Work(error.to_string()))?;
+    registry.write(&entry)?;
+    told(&mail_in.name, &entry, &MAIL_IN_FIELDS, terminal)
+}
+
+fn list_mail_in(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Failure> {
+    let entries = registry.entries(MAIL_IN_PREFIX)?;
+    let (mut text, mut values) = (String::new(), Vec::new());
+    for mail_in in entries.iter().filter_map(|entry| MailIn::read(entry).ok()) {
+        let addresses: Vec<&str> =
+            mail_in.internet_address.iter().chain(&mail_in.addresses).map(String::as_str).collect();
+        text.push_str(&format!("{}  ({}) into {}\n", mail_in.name, addresses.join(", "), mail_in.database));
+        values.push(json!({"mail_in": mail_in.name, "database": mail_in.database, "addresses": addresses}));
+    }
+    terminal.data(&text, &Value::from(values))
 }
 
 fn set_domain(settings: &Settings, asked: &SetArguments, terminal: &Terminal) -> Result<(), Failure> {
@@ -135,8 +213,17 @@ fn list(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Failure> {
     let (mut text, mut values) = (String::new(), Vec::new());
     for domain in domains {
         let catch_all = domain.catch_all.as_deref().unwrap_or("nobody");
-        text.push_str(&format!("{}  (mail for unknown addresses: {catch_all})\n", domain.name));
-        values.push(json!({"domain": domain.name, "catch_all": domain.catch_all}));
+        let administrators = match domain.administrators.as_slice() {
+            [] => "of the server".to_owned(),
+            names => names.join(", "),
+        };
+        text.push_str(&format!(
+            "{}  (mail for unknown addresses: {catch_all}; administrators: {administrators})\n",
+            domain.name
+        ));
+        values.push(json!({
+            "domain": domain.name, "catch_all": domain.catch_all, "administrators": domain.administrators
+        }));
     }
     terminal.data(&text, &Value::from(values))
 }

@@ -338,6 +338,9 @@ fn add_group(settings: &Settings, asked: &GroupAddArguments, terminal: &Terminal
         Found::Person(person) => {
             return Err(Failure::Work(format!("{:?} is a person ({}), not a group", asked.name, person.id)));
         }
+        Found::MailIn(_) => {
+            return Err(Failure::Work(format!("{:?} is a mail-in database, not a group", asked.name)));
+        }
         Found::Several | Found::Nobody => Entry::from_iter([
             (
                 "_id".to_owned(),

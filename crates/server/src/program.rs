@@ -3,7 +3,7 @@
 use crate::backup::command;
 use crate::cli::{
     BackupArguments, DemoArguments, DomainCommand, Failure, FixupArguments, GroupCommand,
-    HealthcheckArguments, ImportMailArguments, InspectArguments, LabArguments, LogCommand,
+    HealthcheckArguments, ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailInCommand,
     MailRereadArguments, PersonCommand, PlanArguments, Program, RestoreArguments, Terminal, UpgradeArguments,
 };
 use crate::config::Configuration;
@@ -90,6 +90,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         directory_command::domain(&configuration.settings(), command, terminal)
+    }
+
+    fn mail_in(
+        &self,
+        configuration: Configuration,
+        command: &MailInCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        directory_command::mail_in(&configuration.settings(), command, terminal)
     }
 
     fn fixup(

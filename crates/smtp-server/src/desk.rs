@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use scrinium_directory::{Found, Person};
+use scrinium_directory::{Found, MailIn, Person};
 use scrinium_mail::{Resolver, Writer};
 use scrinium_smtp::{Envelope, EnvelopeRecipient, RecipientVerdict, Refusal};
 use scrinium_smtp_wire::{Domain, ForwardPath};
 
 /// The mailbox that each domain has (RFC 5321 §4.5.1).
 const POSTMASTER: &str = "postmaster";
+
+/// Who keeps what comes for an address.
+pub(crate) enum MailKeeper {
+    Person(Arc<Person>),
+    MailIn(Arc<MailIn>),
+}
 
 /// Knows who is here.
 pub(crate) struct Desk {
@@ -31,7 +37,7 @@ impl Desk {
             found => found,
         };
         match found {
-            Found::Person(_) => RecipientVerdict::Accepted,
+            Found::Person(_) | Found::MailIn(_) => RecipientVerdict::Accepted,
             Found::Group(group) if self.resolver.may_write(writer, &group) => RecipientVerdict::Accepted,
             // RFC 3463 §3.8: the sender may not send to this list.
             Found::Group(_) => RecipientVerdict::Refused(Refusal::new(
@@ -60,7 +66,7 @@ impl Desk {
         let is_closed =
             |recipient: &EnvelopeRecipient| match self.resolver.recipient(&address_of(&recipient.path)) {
                 Found::Group(group) => !self.resolver.may_write(&Writer::Stranger(None), &group),
-                Found::Person(_) | Found::Several | Found::Nobody => false,
+                Found::Person(_) | Found::MailIn(_) | Found::Several | Found::Nobody => false,
             };
         if !envelope.recipients.iter().any(is_closed) {
             return Ok(());
@@ -71,10 +77,11 @@ impl Desk {
         Err(Refusal::new(code, 7, detail, text))
     }
 
-    /// The person who gets what is for this address, if it is one's own.
-    pub(crate) fn owner(&self, path: &ForwardPath) -> Option<Arc<Person>> {
+    /// Whose the mail is that is for this address, if it is one's own.
+    pub(crate) fn keeper(&self, path: &ForwardPath) -> Option<MailKeeper> {
         match self.resolver.recipient(&address_of(path)) {
-            Found::Person(person) => Some(person),
+            Found::Person(person) => Some(MailKeeper::Person(person)),
+            Found::MailIn(mail_in) => Some(MailKeeper::MailIn(mail_in)),
             Found::Group(_) | Found::Several | Found::Nobody => None,
         }
     }

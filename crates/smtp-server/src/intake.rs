@@ -15,7 +15,7 @@ use scrinium_smtp_wire::{ForwardPath, Return};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
-use crate::desk::{Desk, address_of};
+use crate::desk::{Desk, MailKeeper, address_of};
 use crate::sender_check::{CheckedHead, SenderCheck};
 use crate::spool::{Spool, SpoolBudget, SpoolRoom};
 
@@ -70,10 +70,14 @@ impl Intake {
         path: &ForwardPath,
         verdict: RecipientVerdict,
     ) -> RecipientVerdict {
-        let owner = desk.owner(path).filter(|_| verdict == RecipientVerdict::Accepted);
-        let Some(owner) = owner else { return verdict };
+        let keeper = desk.keeper(path).filter(|_| verdict == RecipientVerdict::Accepted);
+        let Some(keeper) = keeper else { return verdict };
         let mail = self.mail.clone();
-        let has_room = self.workers.run(move || mail.has_room(&owner)).await.unwrap_or(true);
+        let look = move || match keeper {
+            MailKeeper::Person(person) => mail.has_room(&person),
+            MailKeeper::MailIn(mail_in) => mail.has_room_in(&mail_in.database),
+        };
+        let has_room = self.workers.run(look).await.unwrap_or(true);
         if has_room { verdict } else { RecipientVerdict::Full }
     }
 

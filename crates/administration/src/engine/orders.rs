@@ -103,6 +103,8 @@ impl Requests {
             (Found::Group(group), false) => Ok(Subject::Group(group)),
             (Found::Person(_), false) => other("a person", "a group"),
             (Found::Group(_), true) => other("a group", "a person"),
+            (Found::MailIn(_), true) => other("a mail-in database", "a person"),
+            (Found::MailIn(_), false) => other("a mail-in database", "a group"),
             (Found::Several, _) => Err(RequestError::Several(name.to_owned())),
             (Found::Nobody, _) => Err(RequestError::Nobody(name.to_owned())),
         }
@@ -143,7 +145,7 @@ impl Requests {
                 Found::Nobody => true,
                 Found::Person(person) => person.id == subject.id(),
                 Found::Group(group) => group.id == subject.id(),
-                Found::Several => false,
+                Found::MailIn(_) | Found::Several => false,
             };
             if !is_free {
                 return Err(RequestError::Taken(name.to_owned()));

@@ -17,7 +17,7 @@ const READERS: &str = "Readers";
 const ALWAYS: [&str; 2] = [READERS, "Authors"];
 
 /// Those of people and groups besides.
-const OF_DIRECTORY: [&str; 10] = [
+const OF_DIRECTORY: [&str; 11] = [
     "Members",
     "Owners",
     "Writers",
@@ -27,6 +27,7 @@ const OF_DIRECTORY: [&str; 10] = [
     "MailEditors",
     "ForwardTo",
     "CatchAll",
+    "Administrators",
     "Manager",
 ];
 

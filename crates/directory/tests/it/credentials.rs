@@ -38,7 +38,7 @@ impl Guard for DirectoryGuard {
     }
 }
 
-fn guarded(databases: &Databases) -> (Arc<Directory>, OpenDatabase) {
+pub(crate) fn guarded(databases: &Databases) -> (Arc<Directory>, OpenDatabase) {
     let directory = Arc::new(Directory::open(databases).unwrap());
     databases.set_guard(Arc::new(DirectoryGuard(Arc::downgrade(&directory))));
     (directory, databases.get(DIRECTORY_DATABASE).unwrap())

@@ -152,3 +152,35 @@ fn the_first_administrator_has_the_given_password_or_a_made_one() {
         assert_eq!(made.password, PasswordEdit::Clear(expected.to_owned()));
     }
 }
+
+#[test]
+fn mail_goes_into_databases_that_are_not_the_servers() {
+    let read = |database: &str| {
+        prepare(fields(
+            json!({"_id": "mail-in:x", "Name": "X", "Database": database, "InternetAddress": "x@acme.example"}),
+        ))
+    };
+    for database in ["tickets", "mail/shared", "a/b+c"] {
+        assert_eq!(read(database).unwrap().document["Form"], "MailInDatabase");
+    }
+    for wrong in [
+        "directory",
+        "mail.box",
+        "mail1.box",
+        "smtp.box",
+        "administration",
+        "log",
+        "_users",
+        "_replicator",
+        "a/_replicator",
+        "",
+        "Tickets",
+        "tickets?",
+        "../x",
+        "/x",
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+    let nameless = fields(json!({"_id": "mail-in:x", "Database": "tickets"}));
+    assert_eq!(prepare(nameless), Err(DirectoryError::Missing { field: "Name" }));
+}

@@ -14,6 +14,7 @@ mod common;
 mod credentials;
 mod directory;
 mod documents;
+mod domains;
 mod logins;
 mod names;
 mod sasl;

@@ -84,6 +84,7 @@ proptest! {
                 Found::Nobody => vec![],
                 Found::Person(person) => vec![person.id.clone()],
                 Found::Group(group) => vec![group.id.clone()],
+                Found::MailIn(mail_in) => vec![mail_in.id.clone()],
                 Found::Several => { prop_assert!(holders.len() > 1); continue }
             };
             prop_assert_eq!(found.iter().collect::<Vec<_>>(), holders, "{}", name);

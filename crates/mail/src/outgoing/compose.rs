@@ -149,6 +149,10 @@ impl Composer<'_> {
             }
             // RFC 5322 §3.4: a group whose members are not shown.
             Found::Group(group) => Some(format!("{}:;", phrase(&group.list_name))),
+            Found::MailIn(database) => {
+                let mailbox = Mailbox::parse(database.internet_address.as_deref()?.as_bytes()).ok()?;
+                Some(with_phrase(&database.name, &mailbox))
+            }
             Found::Nobody | Found::Several => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use scrinium_directory::{Found, Group, Person, fold_name};
+use scrinium_directory::{Found, Group, MailIn, Person, fold_name};
 use scrinium_mail_queue::MESSAGE_RECIPIENTS_MAX;
 use scrinium_smtp_wire::Mailbox;
 
@@ -11,6 +11,9 @@ use super::{Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, U
 
 /// Of more failures than these nobody reads.
 const MOST_FAILURES: usize = 1_000;
+
+/// One memo goes into no more mail-in databases.
+const MOST_DATABASES: usize = 1_000;
 
 /// Mail that this many have passed on stays with the last of them.
 const MOST_PASSED_ON: usize = 10;
@@ -81,6 +84,7 @@ impl<'r> Walk<'r> {
         match self.resolver.recipient(&step.written) {
             Found::Person(person) => self.meet(person, step, waiting),
             Found::Group(group) => self.enter(&group, step, waiting),
+            Found::MailIn(database) => self.mail_in(database, step),
             Found::Nobody => match self.resolver.outside(&step.written) {
                 Some(address) => self.leave(step, address),
                 None => self.fail(step, UndeliverableReason::Unknown),
@@ -142,6 +146,18 @@ impl<'r> Walk<'r> {
         }
         self.reached.insert(person.id.clone());
         self.expansion.people.push(person);
+    }
+
+    /// Adds a mail-in database.
+    fn mail_in(&mut self, database: Arc<MailIn>, step: &Step) {
+        if self.reached.contains(&database.id) {
+            return;
+        }
+        if self.expansion.databases.len() >= MOST_DATABASES {
+            return self.fail(step, UndeliverableReason::TooMany);
+        }
+        self.reached.insert(database.id.clone());
+        self.expansion.databases.push(database);
     }
 
     /// Adds a recipient of another server.

@@ -11,13 +11,14 @@ use scrinium_clock::Clock;
 use scrinium_database::{
     Access, Database, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Update,
 };
-use scrinium_directory::Person;
+use scrinium_directory::{MailIn, Person};
 use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
 use super::failure::{Failure, is_failure_memo};
 use super::waiting::Waiting;
 use crate::envelope::EnvelopeItems;
+use crate::inbox::{INBOX, into_folder};
 use crate::mail_file::open_mail_file;
 use crate::memo::{field, recipients_of};
 use crate::outgoing::OutgoingQueue;
@@ -70,11 +71,12 @@ struct Copy {
 #[derive(Clone)]
 enum Target {
     Person(Arc<Person>),
+    MailIn(Arc<MailIn>),
     /// A journal, by its name.
     Journal(String),
 }
 
-/// A memo of the round, by its place there, for one person or journal.
+/// A memo of the round, by its place there, for one person, mail-in database or journal.
 #[derive(Clone)]
 struct Addressed {
     place: usize,
@@ -87,6 +89,8 @@ impl Target {
     fn open(&self, databases: &Databases) -> Result<OpenDatabase, DatabaseError> {
         match self {
             Self::Person(person) => open_mail_file(databases, person),
+            // Nobody has said who may read it, if it is not there.
+            Self::MailIn(mail_in) => databases.get(&mail_in.database),
             Self::Journal(name) => match databases.get(name) {
                 Err(DatabaseError::NotFound { .. }) => match databases.create(name, &InitialAccess::Closed) {
                     // Somebody else made it in this moment.
@@ -101,6 +105,7 @@ impl Target {
     fn database(&self) -> &str {
         match self {
             Self::Person(person) => &person.mail_file,
+            Self::MailIn(mail_in) => &mail_in.database,
             Self::Journal(name) => name,
         }
     }
@@ -232,9 +237,9 @@ impl Deliverer<'_> {
             recipients.extend(servers.forwards.iter().cloned());
             let expansion = self.resolver.expand(&recipients, &self.resolver.writer_of(&memo.memo));
             let release_ms = EnvelopeItems::of_memo(&memo.memo).release_ms;
+            let stays_here = !expansion.people.is_empty() || !expansion.databases.is_empty();
             // What is for others alone waits in the queue of outgoing mail.
-            outcome.release_ms =
-                release_ms.filter(|release| *release > now_ms && !expansion.people.is_empty());
+            outcome.release_ms = release_ms.filter(|release| *release > now_ms && stays_here);
             if outcome.release_ms.is_some() {
                 continue;
             }
@@ -257,7 +262,8 @@ impl Deliverer<'_> {
             );
             let people = expansion.people.into_iter().map(Target::Person);
             let journals = servers.journals.iter().cloned().map(Target::Journal);
-            for target in people.chain(journals) {
+            let databases = expansion.databases.into_iter().map(Target::MailIn);
+            for target in people.chain(databases).chain(journals) {
                 let memos = by_file.entry(target.database().to_owned()).or_default();
                 // Two people may share one mail database.
                 if memos.last().is_none_or(|last| last.place != place) {
@@ -358,6 +364,18 @@ impl Deliverer<'_> {
             Edit { id: Some(copy.id.clone()), attachments: copy.attachments.clone(), ..Edit::default() };
         let person = match &addressed.target {
             Target::Person(person) => person,
+            Target::MailIn(_) => {
+                // The rules of the server count; nobody has others here.
+                edit.json = if addressed.servers.flags.is_empty() {
+                    copy.json.clone()
+                } else {
+                    let mut memo = copy.memo.clone();
+                    addressed.servers.flag(&mut memo);
+                    delivered_json(memo, clock)
+                };
+                edit.folders = into_folder(addressed.servers.folder.as_deref().unwrap_or(INBOX));
+                return Ok(Ok(edit));
+            }
             Target::Journal(_) => {
                 // What the envelope said belongs to the record.
                 edit.json = journaled_json(copy.memo.clone(), clock);
@@ -530,17 +548,28 @@ fn note_all(memos: &[Addressed], error: &DatabaseError, outcomes: &mut [Outcome]
 
 /// Notes that one database did not take a memo: for good, or for now. A journal gets each memo, however long that takes.
 fn note(target: &Target, error: &DatabaseError, outcome: &mut Outcome) {
-    match (target, error) {
-        (
-            Target::Person(person),
-            DatabaseError::TooLarge { .. }
+    let is_final = matches!(
+        error,
+        DatabaseError::TooLarge { .. }
             | DatabaseError::Invalid { .. }
             | DatabaseError::Forbidden { .. }
-            | DatabaseError::Unauthorized { .. },
-        ) => {
+            | DatabaseError::Unauthorized { .. }
+    );
+    match (target, error) {
+        (Target::Person(person), _) if is_final => {
             let reason =
                 format!("{}: the mail database does not take the memo: {error}", person.shown_name());
             outcome.failures.push(Failure { recipient: person.short_name.clone(), reason });
+        }
+        // What the database is called is no sender's concern.
+        (Target::MailIn(mail_in), DatabaseError::NotFound { .. }) => {
+            tracing::warn!(mail_in = %mail_in.id, database = %mail_in.database, "the database of an address is not there");
+            let reason = format!("{}: the database of this address is not there", mail_in.name);
+            outcome.failures.push(Failure { recipient: mail_in.name.clone(), reason });
+        }
+        (Target::MailIn(mail_in), _) if is_final => {
+            let reason = format!("{}: the database does not take the memo: {error}", mail_in.name);
+            outcome.failures.push(Failure { recipient: mail_in.name.clone(), reason });
         }
         _ => outcome.later = Some(format!("{}: {error}", target.database())),
     }

@@ -226,3 +226,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn who_is_put_into_a_domain_by_its_own_administrators_takes_no_address_of_another() {
+    let documents = [
+        ("domain:far.example", json!({"Form": "Domain", "Administrators": ["ada"]})),
+        (
+            "person:boss",
+            json!({"Form": "Person", "ShortName": "chief.far.example", "FullName": ["Boss", "Chief"],
+                "InternetAddress": "boss@far.example"}),
+        ),
+    ];
+    let found = resolver(&documents);
+    for taken in ["boss@home.example", "chief@home.example", "chief.far.example+x@home.example"] {
+        assert_eq!(found.recipient(taken), Found::Nobody, "{taken}");
+    }
+    assert!(matches!(found.recipient("boss@far.example"), Found::Person(_)));
+    assert!(matches!(found.recipient("ada@home.example"), Found::Person(_)));
+    // Of a domain that administrators of the server alone fill, people have their short names everywhere.
+    let mut plain = documents;
+    plain[0].1 = json!({"Form": "Domain"});
+    assert!(matches!(resolver(&plain).recipient("boss@home.example"), Found::Person(_)));
+}

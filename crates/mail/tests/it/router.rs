@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{Server, fields, put};
 use scrinium_clock::Clock;
-use scrinium_database::{Access, DatabaseOptions, ReadOptions, RowQuery};
+use scrinium_database::{Access, DatabaseError, DatabaseOptions, InitialAccess, ReadOptions, RowQuery};
 use scrinium_directory::{Directory, DirectoryDomain, Found, NameLookup, Person};
 use scrinium_mail::{DepositError, MemoError, Round, Routed, RouterOptions};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
@@ -377,4 +377,37 @@ fn a_round_of_more_than_the_log_takes_at_once_reaches_everybody() {
         let reasons = letter["FailureReason"].as_array().unwrap();
         assert_eq!(reasons.len(), 1, "ada has it: {reasons:?}");
     }
+}
+
+#[test]
+fn mail_for_a_mail_in_database_comes_into_it_once_and_makes_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path(), &["ada", "bob"]);
+    server.databases.create("tickets", &InitialAccess::Closed).unwrap();
+    for (id, name, database) in [("tickets", "Tickets", "tickets"), ("lost", "Lost", "lost")] {
+        server.add(json!({"_id": format!("mail-in:{id}"), "Form": "MailInDatabase", "Name": name,
+            "Database": database, "InternetAddress": format!("{id}@acme.example"), "Addresses": [format!("{id}@home.example")]}));
+    }
+    server.add(
+        json!({"_id": "group:desk", "Form": "Group", "ListName": "Desk", "Members": ["bob", "Tickets"]}),
+    );
+    server.add(json!({"_id": "person:eve", "Form": "Person", "ShortName": "eve", "FullName": "eve",
+        "ForwardTo": ["lost@acme.example"], "ForwardOnly": true}));
+    let mut router = server.router();
+    server.deposit(json!({"From": "ada", "Subject": "one", "Readers": ["ada"],
+        "SendTo": ["Desk", "tickets@acme.example", "TICKETS@home.example", "tickets+x@home.example"]}));
+    server.route_all(&mut router);
+    let [memo] = <[_; 1]>::try_from(server.documents("tickets")).unwrap();
+    assert_eq!((&memo["Subject"], memo.get("Readers")), (&json!("one"), None));
+    let tickets = server.databases.get("tickets").unwrap();
+    let inbox = tickets.folder_members("Inbox", 0, 10, (None, &SERVER)).unwrap();
+    assert_eq!(inbox.members[0].id.as_str(), memo["_id"].as_str().unwrap());
+    assert_eq!((server.documents("mail/bob").len(), server.documents("mail/ada").len()), (1, 0));
+    // Of a database that is not there the sender is told, and none is made; what eve would have passed on there has failed too.
+    server.deposit(json!({"From": "ada", "Subject": "two", "SendTo": ["lost@acme.example", "bob", "eve"]}));
+    server.route_all(&mut router);
+    let told = server.documents("mail/ada");
+    assert_eq!(told[0]["FailureReason"], json!(["Lost: the database of this address is not there"]));
+    assert!(matches!(server.databases.get("lost"), Err(DatabaseError::NotFound { .. })));
+    assert_eq!(server.documents("mail/bob").len(), 2);
 }

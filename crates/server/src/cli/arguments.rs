@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use scrinium_backup::Target;
 
 use super::formula::FormulaCommand;
-use super::people_arguments::{DomainCommand, GroupCommand, PersonCommand};
+use super::people_arguments::{DomainCommand, GroupCommand, MailInCommand, PersonCommand};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -93,6 +93,12 @@ pub enum CommandLine {
         /// What to do.
         #[command(subcommand)]
         command: DomainCommand,
+    },
+    /// Addresses whose mail goes into a database
+    MailIn {
+        /// What to do.
+        #[command(subcommand)]
+        command: MailInCommand,
     },
     /// Back up the server, running or not; list, verify and prune backups
     Backup(BackupArguments),

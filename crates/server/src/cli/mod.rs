@@ -35,8 +35,9 @@ pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
 pub use people_arguments::{
     AppPasswordCommand, DomainCommand, EntryRemoveArguments, GroupAddArguments, GroupCommand,
-    GroupRenameArguments, PersonAddArguments, PersonCommand, PersonImportArguments, PersonLinkArguments,
-    PersonNameArguments, PersonPasswordArguments, PersonRenameArguments, SetArguments, TotpCommand,
+    GroupRenameArguments, MailInCommand, PersonAddArguments, PersonCommand, PersonImportArguments,
+    PersonLinkArguments, PersonNameArguments, PersonPasswordArguments, PersonRenameArguments, SetArguments,
+    TotpCommand,
 };
 pub use terminal::Terminal;
 
@@ -125,6 +126,17 @@ pub trait Program {
         &self,
         configuration: Configuration,
         command: &DomainCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Adds, lists and removes mail-in databases.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn mail_in(
+        &self,
+        configuration: Configuration,
+        command: &MailInCommand,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -247,6 +259,7 @@ fn dispatch(
         CommandLine::Person { command } => program.person(load()?, &command, terminal),
         CommandLine::Group { command } => program.group(load()?, &command, terminal),
         CommandLine::Domain { command } => program.domain(load()?, &command, terminal),
+        CommandLine::MailIn { command } => program.mail_in(load()?, &command, terminal),
         CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),
         CommandLine::Restore(restore) => program.restore(load()?, &restore, terminal),
         CommandLine::Upgrade(upgrade) => program.upgrade(load()?, &upgrade, terminal),

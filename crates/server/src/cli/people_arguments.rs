@@ -111,7 +111,39 @@ InternetAddress, Addresses  the group's addresses
 SendAs, SendOnBehalf        who may write as the group, or for it; its members may write for it";
 
 const DOMAIN_FIELDS: &str = "\
-CatchAll  who gets what is for an address that nobody has: a name or an address of the directory";
+Lists have commas between their values. A field without a value goes: Administrators=
+
+CatchAll        who gets what is for an address that nobody has: a name or an address of the directory
+Administrators  the people who add, change and disable people and groups of the domain, and nothing beyond it";
+
+const MAIL_IN_FIELDS: &str = "\
+Lists have commas between their values. A field without a value goes: Addresses=
+
+Database                    the database that gets the mail; it must be there, and is not made
+InternetAddress, Addresses  its addresses";
+
+/// What to do with mail-in databases.
+#[derive(Clone, Debug, Subcommand)]
+pub enum MailInCommand {
+    /// Add a mail-in database, or set its fields
+    #[command(after_help = MAIL_IN_FIELDS)]
+    Set(SetArguments),
+    /// Mail-in databases of the directory
+    List {
+        /// The server, and the administrator.
+        #[command(flatten)]
+        connection: ConnectionArguments,
+    },
+    /// Remove a mail-in database; the database stays, and gets no more mail
+    Remove {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The server, and the administrator.
+        #[command(flatten)]
+        connection: ConnectionArguments,
+    },
+}
 
 /// What to do with domains.
 #[derive(Clone, Debug, Subcommand)]
@@ -136,10 +168,10 @@ pub enum DomainCommand {
     },
 }
 
-/// Arguments of `person set`, `group set` and `domain set`.
+/// Arguments of `person set`, `group set`, `domain set` and `mail-in set`.
 #[derive(Clone, Debug, Args)]
 pub struct SetArguments {
-    /// The person, group or domain, by its name
+    /// The person, group, domain or mail-in database, by its name
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Fields with their values

@@ -4,7 +4,7 @@ mod direct;
 mod remote;
 
 use scrinium_administration::NewRequest;
-use scrinium_directory::{Found, GROUP_PREFIX, NameIndex, NameLookup, PERSON_PREFIX, Person};
+use scrinium_directory::{Found, GROUP_PREFIX, MAIL_IN_PREFIX, NameIndex, NameLookup, PERSON_PREFIX, Person};
 use serde_json::{Map, Value};
 
 use crate::cli::{ConnectionArguments, Failure, Terminal, connect};
@@ -79,7 +79,7 @@ pub(crate) fn environment() -> Vec<(String, String)> {
 /// Everybody, by every name.
 pub(crate) fn names(registry: &(impl Registry + ?Sized)) -> Result<NameIndex, Failure> {
     let index = NameIndex::new();
-    for prefix in [PERSON_PREFIX, GROUP_PREFIX] {
+    for prefix in [PERSON_PREFIX, GROUP_PREFIX, MAIL_IN_PREFIX] {
         for entry in registry.entries(prefix)? {
             let id = entry.get("_id").and_then(Value::as_str).unwrap_or_default();
             index.apply(id, Some(&entry));
@@ -109,6 +109,9 @@ pub(crate) fn person_called(index: &NameIndex, name: &str) -> Result<std::sync::
         Found::Group(group) => {
             Err(Failure::Work(format!("{name:?} is a group ({}), not a person", group.id)))
         }
+        Found::MailIn(mail_in) => {
+            Err(Failure::Work(format!("{name:?} is a mail-in database ({}), not a person", mail_in.id)))
+        }
         Found::Nobody => Err(Failure::Work(format!(
             "nobody in the directory is called {name:?}; add the person first: scrinium person add SHORTNAME --name \
              {name:?}"
@@ -121,6 +124,7 @@ fn several(name: &str, found: &[Found]) -> Failure {
     let shown = found.iter().take(SHOWN).map(|found| match found {
         Found::Person(person) => format!("\n  {}  ({})", person.short_name, person.full_names.join(", ")),
         Found::Group(group) => format!("\n  {}  (a group)", group.list_name),
+        Found::MailIn(mail_in) => format!("\n  {}  (a mail-in database)", mail_in.name),
         Found::Nobody | Found::Several => String::new(),
     });
     let shown: String = shown.collect();

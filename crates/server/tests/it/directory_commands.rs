@@ -62,10 +62,26 @@ fn check(place: &Place<'_>, name: &str) {
     let domain = format!("{name}.example");
     run(place, &["domain", "set", &domain.to_uppercase(), &format!("CatchAll={name}")]).unwrap();
     let listed = run(place, &["domain", "list"]).unwrap();
-    assert!(listed.as_array().unwrap().contains(&json!({"domain": domain, "catch_all": name})), "{listed}");
+    let expected = json!({"domain": domain, "catch_all": name, "administrators": []});
+    assert!(listed.as_array().unwrap().contains(&expected), "{listed}");
+    let shown = run(place, &["domain", "set", &domain, &format!("Administrators={name}")]).unwrap();
+    assert_eq!((&shown["CatchAll"], &shown["Administrators"]), (&json!(name), &json!([name])));
     run(place, &["domain", "remove", &domain]).unwrap();
     assert!(!run(place, &["domain", "list"]).unwrap().to_string().contains(&domain));
     assert_eq!(run(place, &["domain", "remove", &domain]).unwrap_err().0, 1);
+    let (mail_in, address) = (format!("Tickets of {name}"), format!("tickets.{name}@acme.example"));
+    let set = ["mail-in", "set", &mail_in, "Database=tickets", &format!("InternetAddress={address}")];
+    assert_eq!(run(place, &set).unwrap()["Database"], json!("tickets"));
+    let listed = run(place, &["mail-in", "list"]).unwrap();
+    let expected = json!({"mail_in": mail_in, "database": "tickets", "addresses": [address]});
+    assert!(listed.as_array().unwrap().contains(&expected), "{listed}");
+    for wrong in ["Database=directory", "Database=", "InternetAddress=nowhere"] {
+        assert_eq!(run(place, &["mail-in", "set", &mail_in, wrong]).unwrap_err().0, 1, "{wrong}");
+    }
+    assert_eq!(run(place, &["mail-in", "set", name, "Database=tickets"]).unwrap_err().0, 1);
+    assert_eq!(run(place, &["mail-in", "set", "Other", "Database=x", set[4]]).unwrap_err().0, 1);
+    run(place, &["mail-in", "remove", &mail_in]).unwrap();
+    assert_eq!(run(place, &["mail-in", "remove", &mail_in]).unwrap_err().0, 1);
 }
 
 #[test]

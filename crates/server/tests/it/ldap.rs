@@ -12,6 +12,38 @@ use serde_json::{Value, json};
 use crate::common::{PASSWORD, SMALL, Server};
 
 const LDAPSEARCH: &str = "/usr/bin/ldapsearch";
+/// That of Debian, whose package python3-ldap3 it has.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// What a program in Python asks: it binds, reads all people in pages, asks as Thunderbird does, compares, and is refused.
+const LDAP3: &str = r#"
+import sys
+from ldap3 import Connection, Server, ALL, SUBTREE
+url, base, password = sys.argv[1:]
+admin = "uid=admin,ou=people," + base
+server = Server(url, get_info=ALL, connect_timeout=60)
+connection = Connection(server, admin, password, raise_exceptions=False, receive_timeout=60)
+assert connection.bind(), connection.result
+assert base in server.info.naming_contexts, server.info
+assert "inetOrgPerson" in server.schema.object_classes
+pages = connection.extend.standard.paged_search(base, "(&(objectClass=inetOrgPerson)(title=engineer))", SUBTREE,
+                                                attributes=["uid", "cn"], paged_size=7, generator=True)
+found = [entry["attributes"]["uid"][0] for entry in pages]
+assert sorted(found) == ["p%02d" % number for number in range(49)], found
+word = "son 3"
+assert connection.search(base, "(|(mail=*%s*)(cn=*%s*)(givenName=*%s*)(sn=*%s*))" % (word, word, word, word))
+assert len(connection.entries) == 11, connection.entries
+person = "uid=p07,ou=people," + base
+assert connection.compare(person, "title", "ENGINEER") and not connection.compare(person, "title", "Countess")
+assert connection.extend.standard.who_am_i() == "dn:" + admin, connection.extend.standard.who_am_i()
+assert not connection.modify(person, {"title": [("MODIFY_REPLACE", ["Countess"])]})
+assert not connection.delete(person)
+connection.unbind()
+wrong = Connection(server, admin, password + "x", receive_timeout=60)
+assert not wrong.bind() and wrong.result["description"] == "invalidCredentials", wrong.result
+print("done")
+"#;
+
 const BASE: &str = "dc=example,dc=org";
 const PEOPLE: usize = 50;
 
@@ -81,6 +113,25 @@ fn is_there() -> bool {
         skip("ldapsearch is not installed; scripts/peers brings it");
     }
     is_there
+}
+
+#[test]
+fn a_program_in_python_asks_the_directory() {
+    let has_ldap3 = Command::new(PYTHON).args(["-c", "import ldap3"]).output();
+    if !has_ldap3.is_ok_and(|output| output.status.success()) {
+        skip("python3-ldap3 is not installed; scripts/peers brings it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut ldap =
+        Ldap::start(folder.path(), &[("SCRINIUM_LDAP__LOOPBACK_WITHOUT_TLS", "true")]).with_people();
+    for protocol in ["ldap", "ldaps"] {
+        let url = format!("{protocol}://{}", ldap.address(protocol));
+        let output = Command::new(PYTHON).args(["-c", LDAP3, &url, BASE, PASSWORD]).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success() && said.contains("done"), "{protocol}: {said}");
+    }
+    assert!(ldap.0.terminate(SOON).success());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scrinium_fault::{skip, wait_until};
 use serde_json::{Value, json};
@@ -13,10 +13,13 @@ use crate::common::{Server, small_with, start_with};
 const SLAPD: &str = "/usr/sbin/slapd";
 const SCHEMA: &str = "/etc/ldap/schema";
 const BASE: &str = "dc=example,dc=test";
-const PEOPLE: usize = 60;
+/// People of the source; `SCRINIUM_PEOPLE=10000` for a long form, which says how long each step took.
+fn people() -> usize {
+    std::env::var("SCRINIUM_PEOPLE").ok().and_then(|number| number.parse().ok()).unwrap_or(60)
+}
 
 /// However loaded the machine is.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(300);
 
 /// The server, ended with the test.
 struct Slapd(Child);
@@ -36,7 +39,7 @@ fn entries(first: usize, title: &str) -> String {
     let mut group = format!(
         "dn: cn=all,{BASE}\nobjectClass: groupOfNames\ncn: all\nentryUUID: 00000000-0000-4000-8000-00000000ffff\n"
     );
-    for number in first..first + PEOPLE {
+    for number in first..first + people() {
         let name = format!("uid=p{number},{BASE}");
         ldif += &format!(
             "dn: {name}\nobjectClass: inetOrgPerson\nuid: p{number}\ncn: Person {number}\nsn: {number}\ntitle: {title}\n\
@@ -98,9 +101,11 @@ fn people_of_openldap_come_change_and_are_disabled_when_they_go() {
         ("SCRINIUM_PEOPLE_SOURCE__INTERVAL", "1s".to_owned()),
     ];
     let mut server = start_with(folder.path(), &small_with(keys));
+    let began = Instant::now();
     wait_until("everybody", SOON, || {
-        get(&server, "group:all")["Members"].as_array().is_some_and(|all| all.len() == PEOPLE)
+        get(&server, "group:all")["Members"].as_array().is_some_and(|all| all.len() == people())
     });
+    eprintln!("{} people: in within {:?}", people(), began.elapsed());
     let person = get(&server, "person:p7");
     assert_eq!(
         (&person["JobTitle"], &person["InternetAddress"]),
@@ -113,9 +118,11 @@ fn people_of_openldap_come_change_and_are_disabled_when_they_go() {
 
     drop(first);
     let _second = slapd(folder.path(), port, &entries(3, "Countess"));
+    let began = Instant::now();
     wait_until("the changes", SOON, || get(&server, "person:p7")["JobTitle"] == "Countess");
     wait_until("who is gone", SOON, || get(&server, "person:p2")["Disabled"] == true);
-    wait_until("who is new", SOON, || get(&server, &format!("person:p{}", PEOPLE + 2))["Form"] == "Person");
+    wait_until("who is new", SOON, || get(&server, &format!("person:p{}", people() + 2))["Form"] == "Person");
+    eprintln!("{} people: changed and gone within {:?}", people(), began.elapsed());
     assert_eq!(get(&server, "person:p2")["DisabledBySource"], json!(true));
     let kept = get(&server, "person:p30");
     assert_eq!((&kept["Disabled"], &kept["DisabledBySource"]), (&json!(true), &Value::Null));

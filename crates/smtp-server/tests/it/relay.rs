@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use scrinium_database::{Properties, Quota};
+use scrinium_database::{InitialAccess, Properties, Quota};
 use scrinium_smtp::Service;
 use serde_json::json;
 
-use crate::common::{FILE_BYTES, Server};
+use crate::common::{FILE_BYTES, Server, add};
 
 const MESSAGE: &[u8] = b"From: eve@else.example\r\nTo: ada@acme.example\r\nSubject: hello\r\nMessage-ID: <1@else.example>\r\n\r\nText.\r\n";
 
@@ -117,6 +117,31 @@ async fn a_full_mailbox_is_said_to_be_full_before_the_text() {
     let reply = client.ask("RCPT TO:<ada@acme.example>").await;
     assert!(reply.starts_with("452 4.2.2"), "{reply}");
     assert!(client.ask("RCPT TO:<bob@acme.example>").await.starts_with("250"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_in_database_gets_mail_of_strangers_until_it_is_full() {
+    for service in [Service::Relay, Service::Lmtp] {
+        let server = Server::start(service, |_| {});
+        let database = server.databases.create("mail/tickets", &InitialAccess::Closed).unwrap();
+        add(
+            &server.databases,
+            json!({"_id": "mail-in:tickets", "Name": "Tickets", "Database": "mail/tickets",
+                "InternetAddress": "tickets@acme.example"}),
+        );
+        let mut client = server.connect().await;
+        client.ask(if service == Service::Lmtp { "LHLO else.example" } else { "EHLO else.example" }).await;
+        let reply = client.deliver("eve@else.example", &["tickets+x@acme.example"], MESSAGE).await;
+        assert!(reply.starts_with("250"), "{reply}");
+        server.deliver();
+        let [(_, source)] = <[_; 1]>::try_from(server.mail_of("tickets")).unwrap();
+        check_source(&source, "eve@else.example", MESSAGE);
+        let quota = Quota { documents: 1, ..Quota::NONE };
+        database.set_properties(Properties { quota, ..database.properties() }).unwrap();
+        client.ask("MAIL FROM:<eve@else.example>").await;
+        let reply = client.ask("RCPT TO:<tickets@acme.example>").await;
+        assert!(reply.starts_with("452 4.2.2"), "{reply}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
