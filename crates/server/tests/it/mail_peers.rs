@@ -1,7 +1,9 @@
-//! Servers of others beside ours: Dovecot, which gets mail from ours by LMTP.
+//! Servers of others beside ours: Postfix, which gets mail from ours and gives it back, encrypted, by SMTP and by LMTP, and Dovecot,
+//! which gets mail from ours by LMTP.
 //!
-//! `scripts/peers` brings it; where it is not there, or this is not root, the test says so and is left out.
+//! `scripts/peers` brings them; where they are not there, or this is not root, the test says so and is left out.
 
+use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,6 +16,7 @@ use serde_json::json;
 
 use crate::mail_ports::{MailServer, SECRET};
 
+const POSTFIX: &str = "/usr/lib/postfix/sbin/master";
 const DOVECOT: &str = "/usr/lib/dovecot/lmtp";
 const WITHIN: Duration = Duration::from_secs(60);
 
@@ -59,6 +62,63 @@ fn start(mut command: Command, port: u16, log: &Path) -> Process {
     process
 }
 
+/// Postfix at this port, which makes everybody in `postfix.example` Bob, and gives what is for us to `way`.
+fn postfix(folder: &Path, port: u16, certificate: &Path, way: &str) -> Process {
+    let (etc, queue, data) = (folder.join("postfix"), folder.join("queue"), folder.join("state"));
+    fs::create_dir_all(&etc).unwrap();
+    fs::create_dir_all(&queue).unwrap();
+    own(&data, "postfix");
+    let key = certificate.with_file_name("key.pem");
+    let (queue, data, shown) = (queue.display(), data.display(), folder.display());
+    let settings = format!(
+        "compatibility_level = 3.6\nqueue_directory = {queue}\ndata_directory = {data}\n\
+         command_directory = /usr/sbin\ndaemon_directory = /usr/lib/postfix/sbin\nmail_owner = postfix\n\
+         setgid_group = postdrop\ninet_interfaces = 127.0.0.1\ninet_protocols = ipv4\n\
+         myhostname = mx.postfix.example\nmydestination =\nalias_maps =\nalias_database =\n\
+         mynetworks = 127.0.0.0/8\nvirtual_alias_domains = postfix.example\n\
+         virtual_alias_maps = static:bob@acme.example\ndefault_transport = {way}\n\
+         smtpd_tls_security_level = encrypt\nsmtpd_tls_cert_file = {}\nsmtpd_tls_key_file = {}\n\
+         smtp_tls_security_level = encrypt\nsmtp_host_lookup = native\nlmtp_host_lookup = native\n\
+         maillog_file = {shown}/postfix.mail\nmaillog_file_prefixes = {shown}\n",
+        certificate.display(),
+        key.display()
+    );
+    fs::write(etc.join("main.cf"), settings).unwrap();
+    let mut services = format!("127.0.0.1:{port} inet n - n - - smtpd\n");
+    for (name, program) in [
+        ("pickup", "pickup"),
+        ("cleanup", "cleanup"),
+        ("qmgr", "qmgr"),
+        ("tlsmgr", "tlsmgr"),
+        ("rewrite", "trivial-rewrite"),
+        ("bounce", "bounce"),
+        ("defer", "bounce"),
+        ("trace", "bounce"),
+        ("proxymap", "proxymap"),
+        ("error", "error"),
+        ("retry", "error"),
+        ("smtp", "smtp"),
+        ("lmtp", "lmtp"),
+        ("anvil", "anvil"),
+        ("scache", "scache"),
+    ] {
+        let private = if matches!(name, "pickup" | "cleanup" | "qmgr") { "n" } else { "-" };
+        let most = match name {
+            "pickup" | "qmgr" | "tlsmgr" | "anvil" | "scache" => "1",
+            "cleanup" | "bounce" | "defer" | "trace" => "0",
+            _ => "-",
+        };
+        writeln!(services, "{name} unix {private} - n - {most} {program}").unwrap();
+    }
+    services.push_str("postlog unix-dgram n - n - 1 postlogd\n");
+    fs::write(etc.join("master.cf"), services).unwrap();
+    let made = Command::new("/usr/sbin/postfix").arg("-c").arg(&etc).arg("check").output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut master = command(POSTFIX, None);
+    master.arg("-d").arg("-c").arg(&etc).env("MAIL_CONFIG", &etc);
+    start(master, port, &folder.join("postfix.log"))
+}
+
 /// Ours, with the way for mail to others; rules are written once the ports are known.
 fn ours(folder: &Path, rules: &str) -> MailServer {
     let transports = folder.join("transports");
@@ -78,6 +138,28 @@ fn write(mail: &MailServer, domain: &str) {
         let memo = json!({"Form": "Memo", "From": "ada", "SendTo": [format!("carla@{domain}")],
             "Subject": format!("{domain} {number}"), "Body": "Grüße\n.\n..\n"});
         ada.json("POST", "/mail.box", &memo).unwrap().expect(201);
+    }
+}
+
+#[test]
+fn postfix_takes_our_mail_and_brings_it_back_by_smtp_and_lmtp() {
+    if !is_there(POSTFIX) {
+        return;
+    }
+    for protocol in ["smtp", "lmtp"] {
+        let (folder, others) = (open_folder(), open_folder());
+        let port = free_port();
+        let mail = ours(folder.path(), &format!("postfix.example relay 127.0.0.1:{port} tls=required\n"));
+        let way = match protocol {
+            "smtp" => format!("smtp:[127.0.0.1]:{}", mail.port("smtp")),
+            _ => format!("lmtp:inet:127.0.0.1:{}", mail.port("lmtp")),
+        };
+        let _postfix = postfix(others.path(), port, &mail.certificate, &way);
+        write(&mail, "postfix.example");
+        let found = mail.mail_of_bob(MESSAGES);
+        for number in 0..MESSAGES {
+            assert_eq!(found.get(&format!("postfix.example {number}")), Some(&1), "{protocol}: {found:?}");
+        }
     }
 }
 
