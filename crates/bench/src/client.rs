@@ -21,10 +21,11 @@ use crate::scatter;
 /// No answer takes longer, not even one that waits for views to be built.
 const ANSWER_MAX: Duration = Duration::from_secs(900);
 
-/// A client's connection, which logs in with every request.
+/// A client's connection, which logs in with every request, if it has a name.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
+    /// The line of the head that says who asks; empty for nobody.
     authorization: String,
     received: Vec<u8>,
     body: Vec<u8>,
@@ -37,11 +38,23 @@ impl Connection {
     /// If there is none.
     #[must_use]
     pub fn open(address: SocketAddr, name: &str, password: &str) -> Self {
+        let authorization = STANDARD.encode(format!("{name}:{password}"));
+        Self {
+            authorization: format!("Authorization: Basic {authorization}\r\n"),
+            ..Self::anonymous(address)
+        }
+    }
+
+    /// The same for a client that does not say who it is.
+    ///
+    /// # Panics
+    /// If there is no server.
+    #[must_use]
+    pub fn anonymous(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
-        let authorization = STANDARD.encode(format!("{name}:{password}"));
-        Self { stream, authorization, received: Vec::new(), body: Vec::new() }
+        Self { stream, authorization: String::new(), received: Vec::new(), body: Vec::new() }
     }
 
     /// The body of the answer, which must be a success.
@@ -50,7 +63,7 @@ impl Connection {
     /// If it is not one.
     pub fn request(&mut self, method: &str, path: &str, body: &str) -> &str {
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Basic {}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: bench\r\n{}\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             self.authorization,
             body.len()

@@ -106,7 +106,7 @@ fn speed(ours: &Server, theirs: &Server, documents: u64) {
     let dir = folder();
     let few = documents / 20;
     let pouch = pouchdb_server(dir.path());
-    let mut pouch_client = pouch.as_ref().map(|(_, address)| Connection::open(*address, "none", ""));
+    let mut pouch_client = pouch.as_ref().map(|(_, address)| Connection::anonymous(*address));
     if let Some(client) = &mut pouch_client {
         fill(client, "docs", few);
     }
