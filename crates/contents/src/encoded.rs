@@ -86,6 +86,53 @@ impl EncodedUpload {
     }
 }
 
+/// A content on its way in, as it is or as gzip. Dropped before [`ContentUpload::finish`], it is thrown away.
+pub enum ContentUpload {
+    /// What comes is the content.
+    Plain(Box<Upload>),
+    /// What comes is gzip, and is stored so.
+    Gzip(Box<EncodedUpload>),
+}
+
+impl ContentUpload {
+    /// Takes what comes into an upload.
+    #[must_use]
+    pub fn new(upload: Upload, is_gzip: bool) -> Self {
+        if is_gzip { Self::Gzip(Box::new(EncodedUpload::new(upload))) } else { Self::Plain(Box::new(upload)) }
+    }
+
+    /// As [`Upload::may_leave`].
+    #[must_use]
+    pub const fn may_leave(&self) -> bool {
+        match self {
+            Self::Plain(upload) => upload.may_leave(),
+            Self::Gzip(upload) => upload.may_leave(),
+        }
+    }
+
+    /// Takes the next bytes; may wait for the disk.
+    ///
+    /// # Errors
+    /// As [`Upload::write`] or [`EncodedUpload::write`].
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Plain(upload) => upload.write(bytes),
+            Self::Gzip(upload) => upload.write(bytes),
+        }
+    }
+
+    /// All is there.
+    ///
+    /// # Errors
+    /// As [`Upload::finish`] or [`EncodedUpload::finish`].
+    pub fn finish(self) -> Result<Content> {
+        match self {
+            Self::Plain(upload) => upload.finish(),
+            Self::Gzip(upload) => upload.finish(),
+        }
+    }
+}
+
 /// Reads a stored gzip as what it stands for. Whoever goes forward decodes it once; whoever goes back begins again.
 pub(crate) struct Decoding {
     /// Bytes that it stands for.

@@ -27,7 +27,7 @@ pub mod wire;
 
 pub use collector::Collected;
 pub use contents::{Brought, Content, Contents, KnownContent, PIECE_BYTES, Pin, md5_text};
-pub use encoded::EncodedUpload;
+pub use encoded::{ContentUpload, EncodedUpload};
 pub use error::{ContentError, Result};
 pub use hex::hex;
 pub use places::{AttachmentOptions, BucketPart, Places};

@@ -1,7 +1,7 @@
 //! A content on its way in, bit by bit: read from the network only as fast as the store takes it.
 
 use bytes::BytesMut;
-use scrinium_contents::{Content, EncodedUpload, Upload};
+use scrinium_contents::{Content, ContentUpload};
 
 use crate::access::Opened;
 use crate::context::Context;
@@ -17,19 +17,14 @@ pub(crate) struct Inlet {
     content_type: String,
     encoding: Encoding,
     gathered: BytesMut,
-    sink: Option<Sink>,
+    upload: Option<ContentUpload>,
     settled: Option<Content>,
-}
-
-enum Sink {
-    Plain(Box<Upload>),
-    Gzip(Box<EncodedUpload>),
 }
 
 impl Inlet {
     pub(crate) fn new(opened: Opened, content_type: &str, encoding: Encoding) -> Self {
         let content_type = content_type.to_owned();
-        Self { opened, content_type, encoding, gathered: BytesMut::new(), sink: None, settled: None }
+        Self { opened, content_type, encoding, gathered: BytesMut::new(), upload: None, settled: None }
     }
 
     /// Takes more bytes; waits while a full piece is written.
@@ -39,13 +34,13 @@ impl Inlet {
             return Ok(());
         }
         let piece = self.gathered.split().freeze();
-        let mut sink = self.take_sink();
-        self.sink = Some(
+        let mut upload = self.take_upload();
+        self.upload = Some(
             context
                 .state
                 .run(move || {
-                    sink.write(&piece)?;
-                    Ok(sink)
+                    upload.write(&piece).map_err(HttpError::of_attachment)?;
+                    Ok(upload)
                 })
                 .await?,
         );
@@ -55,16 +50,16 @@ impl Inlet {
     /// All has arrived. A content that may go to a store of objects is sent there, outside the worker pool, so that
     /// nobody else waits for that store.
     pub(crate) async fn settle(&mut self) -> Result<()> {
-        if !self.sink.as_ref().is_some_and(Sink::may_leave) {
+        if !self.upload.as_ref().is_some_and(ContentUpload::may_leave) {
             return Ok(());
         }
-        let (mut sink, gathered) = (self.take_sink(), self.gathered.split().freeze());
+        let (mut upload, gathered) = (self.take_upload(), self.gathered.split().freeze());
         let sent = tokio::task::spawn_blocking(move || {
-            sink.write(&gathered)?;
-            sink.finish()
+            upload.write(&gathered)?;
+            upload.finish()
         });
         let sent = sent.await.map_err(|_| HttpError::internal("An attachment could not be stored."))?;
-        self.settled = Some(sent?);
+        self.settled = Some(sent.map_err(HttpError::of_attachment)?);
         Ok(())
     }
 
@@ -73,48 +68,19 @@ impl Inlet {
         if let Some(content) = self.settled.take() {
             return Ok(content);
         }
-        if self.sink.is_none() && self.encoding == Encoding::Identity {
+        if self.upload.is_none() && self.encoding == Encoding::Identity {
             let content = self.opened.store_content(&self.gathered, &self.content_type);
             return content.map_err(HttpError::of_attachment);
         }
-        let mut sink = self.take_sink();
-        sink.write(&self.gathered)?;
-        sink.finish()
+        let mut upload = self.take_upload();
+        upload.write(&self.gathered).and_then(|()| upload.finish()).map_err(HttpError::of_attachment)
     }
 
-    fn take_sink(&mut self) -> Sink {
-        self.sink.take().unwrap_or_else(|| {
+    fn take_upload(&mut self) -> ContentUpload {
+        self.upload.take().unwrap_or_else(|| {
             let upload = self.opened.upload(&self.content_type);
-            match self.encoding {
-                Encoding::Identity => Sink::Plain(Box::new(upload)),
-                Encoding::Gzip => Sink::Gzip(Box::new(EncodedUpload::new(upload))),
-            }
+            ContentUpload::new(upload, self.encoding == Encoding::Gzip)
         })
-    }
-}
-
-impl Sink {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        match self {
-            Self::Plain(upload) => upload.write(bytes),
-            Self::Gzip(upload) => upload.write(bytes),
-        }
-        .map_err(HttpError::of_attachment)
-    }
-
-    fn may_leave(&self) -> bool {
-        match self {
-            Self::Plain(upload) => upload.may_leave(),
-            Self::Gzip(upload) => upload.may_leave(),
-        }
-    }
-
-    fn finish(self) -> Result<Content> {
-        match self {
-            Self::Plain(upload) => upload.finish(),
-            Self::Gzip(upload) => upload.finish(),
-        }
-        .map_err(HttpError::of_attachment)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use scrinium_catalog::Databases;
-use scrinium_contents::{Content, EncodedUpload, Upload};
+use scrinium_contents::{Content, ContentUpload};
 use scrinium_database::{
     AttachmentReader, ChangesFilter, ChangesQuery, DatabaseError, Edit, EditMode, Identity, InitialAccess,
     Level, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, Since,
@@ -459,10 +459,7 @@ impl LocalEnd {
         let content_type = incoming.content_type.clone();
         let is_encoded = incoming.is_encoded;
         let upload = self.with(Level::Depositor, move |session| Ok(session.upload(&content_type))).await?;
-        let mut upload = match is_encoded {
-            true => Incoming::Encoded(Box::new(EncodedUpload::new(upload))),
-            false => Incoming::Plain(Box::new(upload)),
-        };
+        let mut upload = ContentUpload::new(upload, is_encoded);
         while let Some(piece) = incoming.content.next_piece().await? {
             upload = self
                 .workers
@@ -477,7 +474,7 @@ impl LocalEnd {
     }
 
     /// A content that may go to a store of objects is sent there outside the worker pool, so that nobody else waits.
-    async fn finish(&self, upload: Incoming) -> Result<Content> {
+    async fn finish(&self, upload: ContentUpload) -> Result<Content> {
         let may_leave = upload.may_leave();
         let finish = move || Ok::<_, ReplicationError>(upload.finish()?);
         if !may_leave {
@@ -485,35 +482,6 @@ impl LocalEnd {
         }
         let broken = |_| ReplicationError::new(ErrorKind::Unavailable, "An attachment could not be stored.");
         tokio::task::spawn_blocking(finish).await.map_err(broken)?
-    }
-}
-
-/// An attachment on its way into a database of this server.
-enum Incoming {
-    Plain(Box<Upload>),
-    Encoded(Box<EncodedUpload>),
-}
-
-impl Incoming {
-    fn write(&mut self, bytes: &[u8]) -> scrinium_contents::Result<()> {
-        match self {
-            Self::Plain(upload) => upload.write(bytes),
-            Self::Encoded(upload) => upload.write(bytes),
-        }
-    }
-
-    fn may_leave(&self) -> bool {
-        match self {
-            Self::Plain(upload) => upload.may_leave(),
-            Self::Encoded(upload) => upload.may_leave(),
-        }
-    }
-
-    fn finish(self) -> scrinium_contents::Result<Content> {
-        match self {
-            Self::Plain(upload) => upload.finish(),
-            Self::Encoded(upload) => upload.finish(),
-        }
     }
 }
 
