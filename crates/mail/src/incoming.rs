@@ -18,6 +18,7 @@ use scrinium_statistics::{Counter, Operation, Registry};
 use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
+use crate::envelope::EnvelopeItems;
 use crate::mail_file::open_mail_file;
 use crate::mailbox::{DepositError, Deposited, IncomingMessage, Mailboxes};
 use crate::memo::{check_mailable, field};
@@ -209,7 +210,7 @@ impl SharedIncoming {
                 Some(copy) => copy,
                 None => copy.insert(self.copy_of(message, &first.database)?),
             };
-            let targets = match self.judged((&missing, files.len()), &copy.memo)? {
+            let targets = match self.judged((&missing, files.len()), (&message.envelope, &copy.memo))? {
                 Ok(targets) => targets,
                 Err(otherwise) => return Ok(otherwise),
             };
@@ -235,9 +236,9 @@ impl SharedIncoming {
     fn judged<'f>(
         &self,
         (files, all): (&[&'f MailFile], usize),
-        memo: &Map<String, Value>,
+        (envelope, memo): (&EnvelopeItems, &Map<String, Value>),
     ) -> Result<Result<Vec<Target<'f>>, Direct>, DepositError> {
-        let servers = self.rules.judge(RuleOwner::Server, memo)?.aside(memo);
+        let servers = self.rules.judge(RuleOwner::Server, memo)?.aside(envelope);
         if let Some(text) = servers.reject {
             return Err(DepositError::Rejected(text));
         }

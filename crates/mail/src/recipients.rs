@@ -186,9 +186,9 @@ impl Resolver {
     }
 
     /// Who has written a memo of a mail.box.
-    pub(crate) fn writer_of(&self, memo: &Map<String, Value>) -> Writer {
+    pub(crate) fn writer_of(&self, envelope: &EnvelopeItems, memo: &Map<String, Value>) -> Writer {
         let return_path = memo.get(field::RETURN_PATH).and_then(Value::as_str);
-        self.writer(&EnvelopeItems::of_memo(memo), return_path)
+        self.writer(envelope, return_path)
     }
 
     /// Who has written what the envelope's submitter has handed in, or what came by SMTP with this return path; what has neither is

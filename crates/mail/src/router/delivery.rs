@@ -233,13 +233,14 @@ impl Deliverer<'_> {
                     continue;
                 }
             };
-            let Some(servers) = self.judged(memo, outcome) else { continue };
+            let envelope = EnvelopeItems::of_memo(&memo.memo);
+            let Some(servers) = self.judged(memo, &envelope, outcome) else { continue };
             recipients.extend(servers.forwards.iter().cloned());
-            let expansion = self.resolver.expand(&recipients, &self.resolver.writer_of(&memo.memo));
-            let release_ms = EnvelopeItems::of_memo(&memo.memo).release_ms;
+            let expansion =
+                self.resolver.expand(&recipients, &self.resolver.writer_of(&envelope, &memo.memo));
             let stays_here = !expansion.people.is_empty() || !expansion.databases.is_empty();
             // What is for others alone waits in the queue of outgoing mail.
-            outcome.release_ms = release_ms.filter(|release| *release > now_ms && stays_here);
+            outcome.release_ms = envelope.release_ms.filter(|release| *release > now_ms && stays_here);
             if outcome.release_ms.is_some() {
                 continue;
             }
@@ -275,12 +276,17 @@ impl Deliverer<'_> {
     }
 
     /// What the rules of the server make of a memo; nothing where it goes no further.
-    fn judged(&self, memo: &Waiting, outcome: &mut Outcome) -> Option<Arc<Verdict>> {
+    fn judged(
+        &self,
+        memo: &Waiting,
+        envelope: &EnvelopeItems,
+        outcome: &mut Outcome,
+    ) -> Option<Arc<Verdict>> {
         if memo.memo.get(field::RULES_DONE) == Some(&Value::Bool(true)) {
-            return Some(Arc::new(Verdict::default().aside(&memo.memo)));
+            return Some(Arc::new(Verdict::default().aside(envelope)));
         }
         let verdict = match self.rules.judge(RuleOwner::Server, &memo.memo) {
-            Ok(verdict) => verdict.aside(&memo.memo),
+            Ok(verdict) => verdict.aside(envelope),
             Err(error) => {
                 outcome.later = Some(format!("the rules of the server: {error}"));
                 return None;

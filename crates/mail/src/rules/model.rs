@@ -242,8 +242,8 @@ impl Verdict {
     }
 
     /// The server's verdict on a memo whose author nobody vouches for: its place is not the Inbox, unless rules say another.
-    pub(crate) fn aside(mut self, memo: &Map<String, Value>) -> Self {
-        if self.folder.is_none() && EnvelopeItems::of_memo(memo).is_suspect() {
+    pub(crate) fn aside(mut self, envelope: &EnvelopeItems) -> Self {
+        if self.folder.is_none() && envelope.is_suspect() {
             self.folder = Some(JUNK.to_owned());
         }
         self
