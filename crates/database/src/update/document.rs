@@ -26,6 +26,7 @@ use crate::writer::Pending;
 const REVISIONS_OF_LEAF: usize = 20;
 
 /// A document as it stands before an edit.
+#[derive(Default)]
 pub(super) struct Before {
     pub(super) head: Head,
     /// Leaves that were written since what the store shows, by revision.
@@ -253,37 +254,19 @@ impl Transaction<'_> {
     /// The document as the edits before this one leave it. What was taken is put back by [`Self::put_back`].
     pub(super) fn take_before(&mut self, id: &str) -> Result<Before> {
         if let Some(Pending { head, leaves }) = self.changed.remove(id) {
-            return Ok(Before {
-                head,
-                leaves,
-                is_new: false,
-                is_changed: true,
-                came_together: BTreeSet::new(),
-            });
+            return Ok(Before { head, leaves, is_changed: true, ..Before::default() });
         }
         if let Some(pending) = self.writer.pending(id) {
             let Pending { head, leaves } = pending.clone();
-            return Ok(Before {
-                head,
-                leaves,
-                is_new: false,
-                is_changed: false,
-                came_together: BTreeSet::new(),
-            });
+            return Ok(Before { head, leaves, ..Before::default() });
         }
         let head = self.prefetched.head(self.writer, id)?;
         // No document has changed later than its database.
         if head.as_ref().is_some_and(|head| head.change_number > self.header.change_number) {
             return Err(DatabaseError::damaged("revision tree", id));
         }
-        let (leaves, is_new) = (BTreeMap::new(), head.is_none());
-        Ok(Before {
-            head: head.unwrap_or_default(),
-            leaves,
-            is_new,
-            is_changed: false,
-            came_together: BTreeSet::new(),
-        })
+        let is_new = head.is_none();
+        Ok(Before { head: head.unwrap_or_default(), is_new, ..Before::default() })
     }
 
     /// Puts back what was taken, unless an edit has put something else in its place.
@@ -496,7 +479,7 @@ impl Transaction<'_> {
                 pending.ok_or_else(|| never!("a document that is rewritten was changed", "{id}"))?;
             leaves.extend(pending.leaves.clone());
             let came_together = self.came_together(&id, &head)?;
-            let before = Before { head, leaves, is_new: false, is_changed: false, came_together };
+            let before = Before { head, leaves, came_together, ..Before::default() };
             self.put_document(&id, &before, pending)?;
             let kept = self.changed.get(&id).map(|pending| pending.head.contents.as_slice());
             let passing: Vec<Digest> = contents
