@@ -173,6 +173,11 @@ impl Job {
         self.status.lock().state.is_over()
     }
 
+    /// Whether it is over, or about to be: it has been told to stop.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.stop.borrow() || self.is_over()
+    }
+
     /// Tells it to stop.
     pub fn cancel(&self) {
         self.stop.send_replace(true);

@@ -200,7 +200,8 @@ impl Replicator {
     /// Puts a job into the list and begins it.
     fn enter(&self, job: Job) -> Result<Arc<Job>> {
         let mut jobs = self.jobs.lock();
-        if let Some(present) = jobs.get(&job.id).filter(|present| !present.is_over()) {
+        let previous = jobs.get(&job.id).cloned();
+        if let Some(present) = previous.as_ref().filter(|present| !present.is_ending()) {
             if job.document.is_some() && present.document != job.document {
                 let by = present.document.as_deref().unwrap_or("_replicate");
                 return Err(ReplicationError::order(format!(
@@ -224,7 +225,14 @@ impl Replicator {
         jobs.insert(job.id.clone(), Arc::clone(&job));
         // What waits for changes, or is kept in a document, is tried again by itself.
         let fails_at_once = job.document.is_none() && !job.is_continuous();
-        self.runtime.spawn(Arc::clone(&job).work(fails_at_once));
+        let begun = Arc::clone(&job);
+        self.runtime.spawn(async move {
+            // One that was cancelled just now lets go of the checkpoint first.
+            if let Some(previous) = previous {
+                drop(previous.over().await);
+            }
+            begun.work(fails_at_once).await;
+        });
         Ok(job)
     }
 
@@ -271,7 +279,7 @@ impl Replicator {
             Some(id) => id.to_owned(),
             None => self.name_of(members, by)?,
         };
-        let job = self.job(&id).filter(|job| !job.is_over() && job.document.is_none());
+        let job = self.job(&id).filter(|job| !job.is_ending() && job.document.is_none());
         let is_theirs = |job: &Arc<Job>| by.is_administrator() || job.user.as_deref() == by.name();
         let job = job.filter(is_theirs).ok_or_else(|| {
             ReplicationError::new(ErrorKind::NotFound, "There is no such replication to cancel.")

@@ -56,6 +56,25 @@ async fn a_continuous_job_brings_what_comes_until_it_is_cancelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_cancelled_just_now_is_neither_cancelled_nor_ordered_as_the_same_job() {
+    let ground = Ground::new();
+    let (a, b) = (ground.create("a"), ground.create("b"));
+    let replicator = ground.replicator_with(quick());
+    let order = members(json!({"source": "a", "target": "b", "continuous": true}));
+    for number in 0..20 {
+        let job = replicator.order(&order, &person("bob")).unwrap();
+        replicator.cancel(&order, &person("bob")).unwrap();
+        assert!(replicator.cancel(&order, &person("bob")).is_err(), "before it is over too");
+        let next = replicator.order(&order, &person("bob")).unwrap();
+        assert!(!Arc::ptr_eq(&job, &next));
+        put(&a, json!({"_id": format!("{number}")})).await;
+        until("the next one brings it", || leaves(&b, &format!("{number}")).len() == 1).await;
+        assert_eq!(job.status().state, JobState::Cancelled);
+        replicator.cancel(&order, &person("bob")).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_is_no_administrator_replicates_databases_of_this_server_only() {
     let ground = Ground::new();
     ground.create("a");
