@@ -24,6 +24,8 @@ pub struct Needs {
     /// Views other than the inbox, as the script writes them.
     pub views: Vec<UserText>,
     pub databases: Vec<SharedDatabase>,
+    /// Databases, as the script writes them, of which users have replicas; `MAIL` is their mail database.
+    pub replicated: Vec<UserText>,
     /// Commands that only Scrinium has, with their lines.
     pub only_here: Vec<(usize, &'static str)>,
 }
@@ -59,6 +61,10 @@ impl Needs {
             Command::Replicate { databases, .. } => {
                 for database in databases {
                     self.add_database(database);
+                    add_new(&mut self.replicated, database);
+                }
+                if databases.is_empty() {
+                    add_new(&mut self.replicated, &UserText::from("MAIL"));
                 }
             }
             _ => {}

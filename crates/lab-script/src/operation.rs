@@ -61,6 +61,9 @@ pub enum Operation {
     ReplicateCompare,
     ReplicateWrite,
     ReplicateCheckpoint,
+    ReplicatePull,
+    ReplicateAdd,
+    ReplicatePush,
     DeleteDatabase,
     Console,
     WebGet,
@@ -95,7 +98,7 @@ pub enum Operation {
 
 impl Operation {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 85] = [
+    pub const ALL: [Self; 88] = [
         Self::ChangeTo,
         Self::Open,
         Self::Entries,
@@ -151,6 +154,9 @@ impl Operation {
         Self::ReplicateCompare,
         Self::ReplicateWrite,
         Self::ReplicateCheckpoint,
+        Self::ReplicatePull,
+        Self::ReplicateAdd,
+        Self::ReplicatePush,
         Self::DeleteDatabase,
         Self::Console,
         Self::WebGet,
@@ -227,7 +233,10 @@ impl Operation {
             | Self::ReplicateRead
             | Self::ReplicateCompare
             | Self::ReplicateWrite
-            | Self::ReplicateCheckpoint => "Replicate",
+            | Self::ReplicateCheckpoint
+            | Self::ReplicatePull
+            | Self::ReplicateAdd
+            | Self::ReplicatePush => "Replicate",
             Self::DeleteDatabase => "DbDelete",
             Self::Console => "Console",
             Self::WebGet => "WebGet",
@@ -292,7 +301,8 @@ impl Operation {
             | Self::ProfileUpdate
             | Self::ColorProfileAdd
             | Self::CalendarProfile
-            | Self::ReplicateWrite => "UPDATE_NOTE",
+            | Self::ReplicateWrite
+            | Self::ReplicateAdd => "UPDATE_NOTE",
             Self::Delete | Self::DeleteEntry | Self::ColorProfileDelete => "DELETE_NOTE",
             Self::SendMessage | Self::Appointment | Self::Invitation | Self::Answer | Self::Accept => {
                 "MAIL_DEPOSIT"
@@ -309,6 +319,8 @@ impl Operation {
             Self::Lookup => "NAME_LOOKUP",
             Self::ReplicateCompare => "GET_NOTE_INFO",
             Self::ReplicateCheckpoint => "REPLICATION_HISTORY",
+            Self::ReplicatePull => "REPLICATE_FROM",
+            Self::ReplicatePush => "REPLICATE_TO",
             Self::DeleteDatabase => "DELETE_DB",
             Self::Console => "REMOTE_CONSOLE",
             Self::WebGet => "HTTP_GET",

@@ -165,7 +165,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     runs("ProfileUpdate", "ProfileUpdate [name]", "changes the profile that was opened", "`PUT /{db}/profile:{name}`"),
     known("Quit", "ends the driver's program; `--duration` ends a run"),
     runs("Read", "Read [count]", "opens documents of the page in sight, chosen at random", "`GET /{db}/{id}`"),
-    runs("Replicate", "Replicate server [PUSH|PULL|BOTH] [database|database…] [options]", "replicates as a client's own replica does: takes what has changed since the last time, and brings ReplicateDocuments of its own (5)", "`_changes` and `_bulk_get`; `_revs_diff` and `_bulk_docs`; `PUT /{db}/_local/…`"),
+    runs("Replicate", "Replicate server [PUSH|PULL|BOTH] [database|database…] [options]", "replicates as a client's own replica does: takes what has changed since the last time, and brings ReplicateDocuments of its own (5); with `--edge` the server there has the replica, and does it", "`_changes` and `_bulk_get`; `_revs_diff` and `_bulk_docs`; `PUT /{db}/_local/…`; at the edge: `POST /{replica}/_bulk_docs`, `POST /_replicate`"),
     runs("RetrievePOP3Mail", "RetrievePOP3Mail [user] [password] [count|-1] [host] [LEAVE_ON_SERVER] [USE_SSL]", "fetches messages and deletes them", "POP3: `PASS`, `LIST`, `RETR`, `DELE`, `QUIT`"),
     steers("Rewind", "Rewind [times]", "goes back to BeginLoop; without a number, for ever"),
     steers("Rewind2", "Rewind2 [times]", "goes back to BeginLoop2; without a number, for ever"),

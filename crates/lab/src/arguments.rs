@@ -230,6 +230,11 @@ pub struct LoadArguments {
     /// How long to wait for an answer
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub time_out: Duration,
+    /// Another server, http://HOST:PORT, that has a replica for each user and replicates it where a script says Replicate.
+    /// It has the same administrator, and may connect to the target
+    #[arg(long, value_name = "URL", requires = "admin")]
+    #[serde(default)]
+    pub edge: Option<String>,
     /// Ask for compressed answers (gzip); only `http://`, of a server that is set to compress
     #[arg(long)]
     pub compressed: bool,

@@ -76,6 +76,7 @@ pub(crate) fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, 
         mail_box: arguments.mail_box.clone(),
         time_out: arguments.time_out,
         compressed: arguments.compressed,
+        edge: arguments.edge.clone(),
     };
     Targets::new(&TargetOptions {
         targets: arguments.target.clone(),

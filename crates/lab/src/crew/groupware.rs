@@ -375,6 +375,12 @@ impl<S: Session> User<S> {
         if names.is_empty() {
             names.push(self.desk.database.clone());
         }
+        if self.session.has_edge() {
+            for database in names {
+                self.replicate_at_edge(direction, &database).await?;
+            }
+            return Ok(());
+        }
         for database in names {
             let mut replica = self.remembered.replicas.get(&database).cloned().unwrap_or_default();
             if direction != ReplicationDirection::Push {
@@ -391,6 +397,31 @@ impl<S: Session> User<S> {
             self.remembered.replicas.insert(database, replica);
         }
         Ok(())
+    }
+
+    /// Another server has the user's replica: documents are written there, and it replicates with the one that is
+    /// measured.
+    async fn replicate_at_edge(&mut self, direction: ReplicationDirection, database: &str) -> Acted {
+        if direction != ReplicationDirection::Push {
+            let begin = self.begin();
+            let answer = self.session.pull_to_edge(database).await;
+            self.end(Operation::ReplicatePull, begin, answer)?;
+        }
+        if direction == ReplicationDirection::Pull {
+            return Ok(());
+        }
+        let messages = self.messages_to_bring();
+        let begin = self.begin();
+        let answer = self.session.add_at_edge(database, &messages).await;
+        self.end(Operation::ReplicateAdd, begin, answer)?;
+        let begin = self.begin();
+        let answer = self.session.push_from_edge(database).await;
+        self.end(Operation::ReplicatePush, begin, answer)
+    }
+
+    fn messages_to_bring(&mut self) -> Vec<Message> {
+        let size = self.context.normal_message_size.clone();
+        (0..self.context.replicated_documents).map(|_| self.note(&size)).collect()
     }
 
     /// Takes what has changed since the last time; a replica that has nothing yet takes what is new from now on.
@@ -415,9 +446,7 @@ impl<S: Session> User<S> {
 
     /// Brings documents that were written in the user's own replica.
     async fn push(&mut self, database: &str) -> Acted {
-        let size = self.context.normal_message_size.clone();
-        let messages: Vec<Message> =
-            (0..self.context.replicated_documents).map(|_| self.note(&size)).collect();
+        let messages = self.messages_to_bring();
         let begin = self.begin();
         let answer = self.session.count_missing(database, &messages).await;
         let missing = self.end(Operation::ReplicateCompare, begin, answer)?;

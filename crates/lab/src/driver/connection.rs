@@ -68,6 +68,12 @@ impl Address {
             base: uri.path().trim_end_matches('/').to_owned(),
         })
     }
+
+    /// As it is written for others, without a slash at its end.
+    pub(super) fn url(&self) -> String {
+        let scheme = if self.encrypted { "https" } else { "http" };
+        format!("{scheme}://{}:{}{}", self.host, self.port, self.base)
+    }
 }
 
 /// An answer, whole.

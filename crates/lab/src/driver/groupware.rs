@@ -9,7 +9,7 @@
 //! | moves to a folder | `POST /{db}/_folder/{folder}`; elsewhere the document's field `Folder` is changed |
 //! | asks what was changed | `GET /{db}/_changes` |
 //! | looks people up | `POST /names/_all_docs` |
-//! | replicates | `_changes`, `_bulk_get`, `_revs_diff`, `_bulk_docs`, `_local` |
+//! | replicates, where no other server does it for the user (`edge`) | `_changes`, `_bulk_get`, `_revs_diff`, `_bulk_docs`, `_local` |
 //! | asks the console | `POST /_console` |
 
 use std::future::Future;
@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 use super::check;
 use super::collections::{collection_path, view_page};
 use super::documents::MessageDocument;
+use super::edge::Edge;
 use super::failure::{Failure, FailureKind};
 use super::http::{HttpSession, body, part};
 use super::{Fetched, From, Page};
@@ -226,6 +227,33 @@ pub trait Groupware: Send + 'static {
         async { Err(refused()) }
     }
 
+    /// Whether another server has the user's replicas.
+    fn has_edge(&self) -> bool {
+        false
+    }
+
+    /// Writes documents into the user's replica of a database, at the other server.
+    fn add_at_edge(
+        &mut self,
+        database: &str,
+        messages: &[Message],
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = (database, messages);
+        async { Err(refused()) }
+    }
+
+    /// Lets the other server take what the user's replica has not.
+    fn pull_to_edge(&mut self, database: &str) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = database;
+        async { Err(refused()) }
+    }
+
+    /// Lets the other server bring what the user's replica has.
+    fn push_from_edge(&mut self, database: &str) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = database;
+        async { Err(refused()) }
+    }
+
     /// Deletes a database, as the administrator.
     fn delete_database(&mut self, database: &str) -> impl Future<Output = Result<(), Failure>> + Send {
         let _ = database;
@@ -276,6 +304,10 @@ fn profile_id(name: &str) -> String {
 }
 
 impl HttpSession {
+    fn edge(&mut self) -> Result<&mut Edge, Failure> {
+        self.edge.as_mut().ok_or_else(refused)
+    }
+
     async fn ask(&mut self, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, Failure> {
         let answer = self.connection.exchange(method, path, body).await?.expect(&[200, 201, 202])?;
         check::json(&answer)
@@ -501,6 +533,22 @@ impl Groupware for HttpSession {
         let answer = self.ask(Method::PUT, &path, Some(body(&note)?)).await?;
         let revision = answer.get("rev").and_then(Value::as_str).map(str::to_owned);
         revision.ok_or_else(|| Failure::wrong(format!("PUT {path}: no revision")))
+    }
+
+    fn has_edge(&self) -> bool {
+        self.edge.is_some()
+    }
+
+    async fn add_at_edge(&mut self, database: &str, messages: &[Message]) -> Result<(), Failure> {
+        self.edge()?.add(database, messages).await
+    }
+
+    async fn pull_to_edge(&mut self, database: &str) -> Result<(), Failure> {
+        self.edge()?.pull(database).await
+    }
+
+    async fn push_from_edge(&mut self, database: &str) -> Result<(), Failure> {
+        self.edge()?.push(database).await
     }
 
     async fn delete_database(&mut self, database: &str) -> Result<(), Failure> {

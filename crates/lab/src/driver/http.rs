@@ -36,6 +36,7 @@ use super::counts::CountsReader;
 use super::documents::{
     MessageDocument, inbox_columns, mail_design, message_in, person as person_document, person_id,
 };
+use super::edge::Edge;
 use super::failure::{Failure, FailureKind};
 use super::ledger::FoundMessage;
 use super::{
@@ -107,12 +108,15 @@ pub struct HttpOptions {
     pub time_out: Duration,
     /// Whether compressed answers are asked for.
     pub compressed: bool,
+    /// Another server, `http://host:port`, with a replica of its own for each user and the same administrator.
+    pub edge: Option<String>,
 }
 
 /// Drives a server by CouchDB's HTTP interface.
 #[derive(Clone)]
 pub struct HttpDriver {
     address: Arc<Address>,
+    edge: Option<Arc<Address>>,
     pub(super) options: Arc<HttpOptions>,
     counts: Arc<CountsReader>,
     /// Whether the inbox is a folder; not known before the first database was asked.
@@ -126,6 +130,7 @@ pub struct HttpDriver {
 pub struct HttpSession {
     pub(super) connection: Connection,
     address: Arc<Address>,
+    pub(super) edge: Option<Edge>,
     pub(super) options: Arc<HttpOptions>,
     inbox_is_folder: Arc<OnceLock<bool>>,
     remembers: bool,
@@ -169,10 +174,11 @@ impl HttpOptions {
             mail_box: "mail.box".to_owned(),
             time_out: Duration::from_secs(30),
             compressed: false,
+            edge: None,
         }
     }
 
-    fn administrator(&self) -> Option<(&str, &str)> {
+    pub(super) fn administrator(&self) -> Option<(&str, &str)> {
         self.admin.as_ref().map(|(name, password)| (name.as_str(), password.as_str()))
     }
 }
@@ -181,12 +187,14 @@ impl HttpDriver {
     /// A driver for that server. Nothing is sent yet.
     ///
     /// # Errors
-    /// What is wrong with the target's address.
+    /// What is wrong with the target's address, or the edge's.
     pub fn new(options: HttpOptions) -> Result<Self, String> {
         let address = Arc::new(Address::parse(&options.target)?);
+        let edge = options.edge.as_deref().map(Address::parse).transpose()?.map(Arc::new);
         let now_s = jiff::Timestamp::now().as_second();
         Ok(Self {
             address,
+            edge,
             options: Arc::new(options),
             counts: Arc::default(),
             inbox_is_folder: Arc::default(),
@@ -204,6 +212,11 @@ impl HttpDriver {
     #[must_use]
     pub fn host_and_port(&self) -> (&str, u16) {
         (&self.address.host, self.address.port)
+    }
+
+    /// The edge of a user, if the run has one.
+    pub(super) fn edge(&self, user: &str) -> Option<Edge> {
+        Edge::of(self.edge.as_ref(), &self.address, &self.options, user)
     }
 
     fn connection(&self, account: Option<(&str, &str)>) -> Connection {
@@ -283,10 +296,34 @@ impl HttpDriver {
     }
 }
 
-fn connection(address: &Arc<Address>, account: Option<(&str, &str)>, options: &HttpOptions) -> Connection {
+pub(super) fn connection(
+    address: &Arc<Address>,
+    account: Option<(&str, &str)>,
+    options: &HttpOptions,
+) -> Connection {
     let authorization = account.and_then(|(name, password)| basic(name, password));
     Connection::new(Arc::clone(address), authorization, options.time_out)
         .asking_for_compression(options.compressed)
+}
+
+/// Adds documents in one request.
+pub(super) async fn add_all(
+    connection: &mut Connection,
+    path: &str,
+    messages: &[Message],
+) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Bulk<'a> {
+        docs: Vec<MessageDocument<'a>>,
+    }
+    let request = body(&Bulk { docs: messages.iter().map(MessageDocument::of).collect() })?;
+    let answer = connection.exchange(Method::POST, path, Some(request)).await?.expect(&[201, 202])?;
+    let rows: Vec<Value> = check::json(&answer)?;
+    let right = rows.len() == messages.len()
+        && rows.iter().zip(messages).all(|(row, message)| {
+            row.get("rev").is_some() && row.get("id").and_then(Value::as_str) == Some(message.id.as_str())
+        });
+    if right { Ok(()) } else { Err(answer.failure(FailureKind::WrongAnswer, "not all were written: ")) }
 }
 
 /// The folders of a database, and whether its server has such at all.
@@ -316,6 +353,7 @@ impl Driver for HttpDriver {
         HttpSession {
             connection,
             address,
+            edge: self.edge(&person.name),
             options,
             inbox_is_folder,
             remembers: self.remembers,
@@ -444,20 +482,8 @@ impl HttpSession {
     }
 
     async fn add_many(&mut self, database: &str, messages: &[Message]) -> Result<(), Failure> {
-        #[derive(Serialize)]
-        struct Bulk<'a> {
-            docs: Vec<MessageDocument<'a>>,
-        }
         let path = format!("/{}/_bulk_docs{}", part(database), self.inbox_parameter(database).await?);
-        let request = body(&Bulk { docs: messages.iter().map(MessageDocument::of).collect() })?;
-        let answer =
-            self.connection.exchange(Method::POST, &path, Some(request)).await?.expect(&[201, 202])?;
-        let rows: Vec<Value> = check::json(&answer)?;
-        let right = rows.len() == messages.len()
-            && rows.iter().zip(messages).all(|(row, message)| {
-                row.get("rev").is_some() && row.get("id").and_then(Value::as_str) == Some(message.id.as_str())
-            });
-        if right { Ok(()) } else { Err(answer.failure(FailureKind::WrongAnswer, "not all were written: ")) }
+        add_all(&mut self.connection, &path, messages).await
     }
 
     pub(super) async fn put(

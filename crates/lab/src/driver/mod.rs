@@ -16,6 +16,7 @@ mod connection;
 mod counts;
 mod delivered;
 mod documents;
+mod edge;
 mod endpoint;
 mod failure;
 mod groupware;

@@ -103,6 +103,22 @@ impl Groupware for TargetsSession {
         pass_on!(self, session => session.count_missing(database, messages))
     }
 
+    fn has_edge(&self) -> bool {
+        matches!(&self.documents, DocumentsSession::Http(session) if session.has_edge())
+    }
+
+    async fn add_at_edge(&mut self, database: &str, messages: &[Message]) -> Result<(), Failure> {
+        pass_on!(self, session => session.add_at_edge(database, messages))
+    }
+
+    async fn pull_to_edge(&mut self, database: &str) -> Result<(), Failure> {
+        pass_on!(self, session => session.pull_to_edge(database))
+    }
+
+    async fn push_from_edge(&mut self, database: &str) -> Result<(), Failure> {
+        pass_on!(self, session => session.push_from_edge(database))
+    }
+
     async fn store_replicated(&mut self, database: &str, messages: &[Message]) -> Result<(), Failure> {
         pass_on!(self, session => session.store_replicated(database, messages))
     }

@@ -49,7 +49,20 @@ impl HttpDriver {
                 }
             }
         }
+        for person in people {
+            self.make_replicas(needs, person).await?;
+        }
         self.refuse_what_is_missing(&mut connection, needs, first).await
+    }
+
+    /// Makes a user's replicas at the edge, if there is one.
+    async fn make_replicas(&self, needs: &Needs, person: &Person) -> Result<(), Failure> {
+        let Some(mut edge) = self.edge(&person.name) else { return Ok(()) };
+        for database in &needs.replicated {
+            let name = database.of(person.number, &person.name);
+            edge.make(&database_named(&name, person)).await?;
+        }
+        Ok(())
     }
 
     /// Makes the views and folders of one user's mail database that the script needs.

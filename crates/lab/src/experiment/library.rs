@@ -25,6 +25,7 @@ const CARRIED: &[(&str, &str)] = &[
     ("pool-tasks", include_str!("../../../../experiments/pool-tasks.toml")),
     ("port-encryption", include_str!("../../../../experiments/port-encryption.toml")),
     ("rebuild-ram-disk", include_str!("../../../../experiments/rebuild-ram-disk.toml")),
+    ("replication-hub", include_str!("../../../../experiments/replication-hub.toml")),
     ("restart", include_str!("../../../../experiments/restart.toml")),
     ("transaction-logging", include_str!("../../../../experiments/transaction-logging.toml")),
     ("users", include_str!("../../../../experiments/users.toml")),

@@ -198,7 +198,10 @@ impl LoadCell<'_> {
 
     /// The server that a load is for.
     fn server_of(&self, load: &Load) -> Result<&Address, ExperimentError> {
-        let server: usize = load.server.as_ref().map_or(Ok(1), |server| self.number(server))?;
+        self.server_of_number(load.server.as_ref().map_or(Ok(1), |server| self.number(server))?)
+    }
+
+    fn server_of_number(&self, server: usize) -> Result<&Address, ExperimentError> {
         self.urls
             .get(server.saturating_sub(1))
             .ok_or_else(|| self.wrong(format!("there is no server {server}: a separate step starts servers")))
@@ -229,6 +232,10 @@ impl LoadCell<'_> {
             if !text.is_empty() {
                 add(name, text);
             }
+        }
+        match load.edge.as_ref().map_or(Ok(0), |server| self.number(server))? {
+            0 => {}
+            server => add("--edge", self.server_of_number(server)?.plain.clone()),
         }
         if let Some(prefix) = &load.user_prefix {
             add("--user-prefix", self.text(prefix)?);

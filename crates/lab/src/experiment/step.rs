@@ -233,6 +233,9 @@ pub struct Load {
     /// Over the encrypted port.
     #[serde(default)]
     pub encrypted: Option<Scalar>,
+    /// Which of the servers has the users' replicas, from 1; 0 where they are their own.
+    #[serde(default)]
+    pub edge: Option<Scalar>,
     /// Asking for compressed answers.
     #[serde(default)]
     pub compressed: Option<Scalar>,

@@ -160,7 +160,7 @@ fn attachments_that_are_broken_off_go_on_and_little_comes_twice() {
     let mut to = target.client();
     wait_for(&mut to, "many", within);
     assert!(wire.was_cut());
-    assert_eq!(attachments(&mut to, "to"), attachments(&mut from, "from"));
+    assert_eq!(attachments(&mut to, "to"), attachments(&mut source.client(), "from"));
     let all_bytes = documents * (each_bytes + BESIDE_BYTES);
     let came = wire.came();
     println!(
@@ -169,13 +169,14 @@ fn attachments_that_are_broken_off_go_on_and_little_comes_twice() {
     );
     assert!(came < all_bytes + batch * each_bytes, "{came} bytes came of {all_bytes}");
 
+    let mut from = source.client();
     attach(&mut from, "large", &noise(7, usize::try_from(large_bytes).unwrap()));
     let began = Instant::now();
     wire.cut_at([0.33, 0.67], large_bytes);
     to.json("PUT", "/_replicator/large", &order).unwrap().expect(201);
     wait_for(&mut to, "large", within);
     assert!(wire.was_cut());
-    assert_eq!(attachments(&mut to, "to"), attachments(&mut from, "from"));
+    assert_eq!(attachments(&mut to, "to"), attachments(&mut source.client(), "from"));
     let came = wire.came() - came;
     println!("an attachment of {large_bytes} bytes: {came} came, in {:?}", began.elapsed());
     // From the beginning each time, it would be twice as much.

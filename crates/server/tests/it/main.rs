@@ -35,6 +35,8 @@ mod formula;
 mod freeze;
 mod full_disk;
 mod hostile;
+#[cfg(feature = "lab")]
+mod hub;
 mod import_port;
 #[cfg(feature = "lab")]
 mod lab_experiment;
