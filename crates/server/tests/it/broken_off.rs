@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use scrinium_fault::noise;
 use serde_json::{Value, json};
 
-use crate::common::{Client, PASSWORD, SMALL, Server, small_with, start_with};
+use crate::common::{Client, PASSWORD, small_with, start_with};
 
 /// However loaded the machine is.
 const WITHIN: Duration = Duration::from_secs(170);
@@ -134,14 +134,16 @@ fn attachments_that_are_broken_off_go_on_and_little_comes_twice() {
     let batch = documents.div_ceil(2).min(1000);
     let within = WITHIN + Duration::from_secs((documents * each_bytes + large_bytes) / BYTES_PER_SECOND);
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let source = Server::start(folders[0].path(), &SMALL);
+    // Gigabytes take longer than a session that nobody uses.
+    let long = ("SCRINIUM_SESSION__TIMEOUT", "3h".to_owned());
+    let source = start_with(folders[0].path(), &small_with([long.clone()]));
     let mut from = source.client();
     from.json("PUT", "/from", &Value::Null).unwrap().expect(201);
     for number in 0..documents {
         attach(&mut from, &format!("{number:06}"), &noise(number, usize::try_from(each_bytes).unwrap()));
     }
     let wire = Wire::to(source.address());
-    let settings = small_with([("SCRINIUM_REPLICATION__ALLOWED_NETWORKS", "127.0.0.0/8".to_owned())]);
+    let settings = small_with([long, ("SCRINIUM_REPLICATION__ALLOWED_NETWORKS", "127.0.0.0/8".to_owned())]);
     let mut target = start_with(folders[1].path(), &settings);
     let url = format!("http://admin:{}@{}/from", PASSWORD.replace(' ', "%20"), wire.address);
     let order = json!({"source": url, "target": "to", "create_target": true, "worker_batch_size": batch});
