@@ -110,6 +110,8 @@ impl Storage {
     pub(crate) fn follow(&self, configuration: &RunningConfiguration, workers: &WorkerPool) {
         let pool = workers.clone();
         self.databases.io_limits().yield_while(move || pool.is_pressed());
+        let pool = workers.clone();
+        self.databases.io_limits().rest_while_more(move || pool.jobs());
         let (databases, placed, pool) = (self.databases.clone(), Arc::clone(&self.placed), workers.clone());
         configuration.on_change("memory.budget", move |settings| {
             pool.set_threads(pool_threads(settings));

@@ -4,6 +4,11 @@
 //! next one may begin: until the rate of its class is kept, which all who work in it share, and, while requests wait, for
 //! at most some times as long as the piece took. So background work always gets a fifth of the time, and a build of
 //! views, for which those who wait may be waiting, half of it.
+//!
+//! Work that nobody waits for, and that writes much in little pieces, has a further rule. Requests that come one after the
+//! other hardly ever wait, and still each of them is slower while a piece is written: it shares the processors, the log's
+//! syncs and the disk. So as long as requests come at all such work rests until it has had a tenth of the time. When none
+//! has come for half a second it goes on at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +25,12 @@ const BURST: Duration = Duration::from_millis(250);
 
 /// While requests wait, so much at most is left to them after a piece.
 const YIELD_MAX: Duration = Duration::from_secs(2);
+
+/// Requests are at work for so long after the last one came.
+const AT_WORK: Duration = Duration::from_millis(500);
+
+/// While requests are at work, so much at most is left to them after a piece.
+const REST_MAX: Duration = Duration::from_secs(10);
 
 /// What background work is for. Requests are in no class: they are never held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +76,14 @@ impl IoClass {
         }
     }
 
+    /// While requests come, whether they wait or not, this many times what a piece took is left to them.
+    const fn rest_times(self) -> u32 {
+        match self {
+            Self::ViewUpdate | Self::Compact | Self::Backup | Self::Move | Self::Attachments => 0,
+            Self::Names => 9,
+        }
+    }
+
     /// While requests wait, this many times what a piece took is left to them.
     const fn yield_times(self) -> u32 {
         match self {
@@ -75,6 +94,7 @@ impl IoClass {
 }
 
 type Pressure = Arc<dyn Fn() -> bool + Send + Sync>;
+type Count = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The limits of all classes. Clones share them.
 #[derive(Clone, Default)]
@@ -87,6 +107,10 @@ struct SharedLimiter {
     classes: [Class; IoClass::ALL.len()],
     /// Whether requests wait.
     pressure: RwLock<Option<Pressure>>,
+    /// How many requests have come.
+    requests: RwLock<Option<Count>>,
+    /// What that said when it last was another number, and when that was.
+    seen: Mutex<Option<(u64, Instant)>>,
 }
 
 #[derive(Default)]
@@ -121,11 +145,17 @@ impl IoLimits {
         *self.shared.pressure.write() = Some(Arc::new(pressed));
     }
 
+    /// Asks `requests` how many have come so far, from now on.
+    pub fn rest_while_more(&self, requests: impl Fn() -> u64 + Send + Sync + 'static) {
+        *self.shared.requests.write() = Some(Arc::new(requests));
+    }
+
     /// A piece of this many bytes is done and has taken so long: waits until the next one may begin. False: `go_on` has
     /// said that there is to be none.
     #[must_use]
     pub fn pace(&self, class: IoClass, bytes: u64, took: Duration, mut go_on: impl FnMut() -> bool) -> bool {
         let (yield_times, look_while_pressed) = (class.yield_times(), class.look_while_pressed());
+        let rest = took.saturating_mul(class.rest_times()).min(REST_MAX);
         let class = self.class(class);
         class.bytes.fetch_add(bytes, Ordering::Relaxed);
         class.charge(bytes);
@@ -146,8 +176,29 @@ impl IoLimits {
             }
             std::thread::sleep(look_while_pressed.min(most));
         }
+        let rest = rest.saturating_sub(limited);
+        while begun.elapsed() < rest && self.is_at_work() {
+            if !go_on() {
+                return false;
+            }
+            std::thread::sleep(rest.saturating_sub(begun.elapsed()).min(LOOK_EVERY));
+        }
         add(&class.yielded_us, begun.elapsed());
         go_on()
+    }
+
+    /// Whether requests came in the last moments.
+    fn is_at_work(&self) -> bool {
+        let Some(requests) = self.shared.requests.read().clone() else { return false };
+        let (count, now) = (requests(), Instant::now());
+        let mut seen = self.shared.seen.lock();
+        match *seen {
+            Some((before, since)) if before == count => now.saturating_duration_since(since) < AT_WORK,
+            _ => {
+                *seen = Some((count, now));
+                true
+            }
+        }
     }
 
     /// Whether requests wait just now.
@@ -264,5 +315,29 @@ mod tests {
         limits.yield_while(|| true);
         assert!(limits.pace(IoClass::Backup, 1, Duration::ZERO, || true));
         assert!(limits.pace(IoClass::Backup, 1, Duration::from_millis(1), || true));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_rests_while_requests_come_and_not_after_them() {
+        let limits = IoLimits::default();
+        let came = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&came);
+        // Ten come, one at each look.
+        limits.rest_while_more(move || counted.fetch_add(1, Ordering::Relaxed).min(10));
+        let hour = Duration::from_secs(3600);
+        let mut looks = 0;
+        assert!(limits.pace(IoClass::Backup, 1, hour, || true), "other work does not rest");
+        assert_eq!(came.load(Ordering::Relaxed), 0);
+        assert!(limits.pace(IoClass::Names, 1, hour, || {
+            looks += 1;
+            true
+        }));
+        let goes_on_within = REST_MAX.as_millis() / LOOK_EVERY.as_millis();
+        assert!(looks > 10 && looks < goes_on_within, "it goes on when no more come: {looks} looks");
+        // They come all the time: who is told to stop stops, and a piece that took nothing owes nothing.
+        let counted = Arc::clone(&came);
+        limits.rest_while_more(move || counted.fetch_add(1, Ordering::Relaxed));
+        assert!(!limits.pace(IoClass::Names, 1, hour, || false));
+        assert!(limits.pace(IoClass::Names, 1, Duration::ZERO, || true));
     }
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use scrinium_statistics::{Counter, Operation, Registry};
@@ -46,6 +47,7 @@ pub(crate) struct Inner {
     queue_wait: Operation,
     panics: Counter,
     processors: usize,
+    jobs: AtomicU64,
 }
 
 impl WorkerPool {
@@ -59,6 +61,7 @@ impl WorkerPool {
             queue_wait: statistics.operation("POOL_WAIT"),
             panics: statistics.counter("Server.Pool.Panics"),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
+            jobs: AtomicU64::new(0),
         });
         register_gauges(&inner, statistics);
         Self { inner }
@@ -108,6 +111,12 @@ impl WorkerPool {
         self.inner.gate.waiting() > 0 || counts.queued > 0 || counts.running > self.inner.processors
     }
 
+    /// How many jobs have been given to the pool so far: who looks twice sees whether anybody works.
+    #[must_use]
+    pub fn jobs(&self) -> u64 {
+        self.inner.jobs.load(Ordering::Relaxed)
+    }
+
     /// Admits nobody from now on; what was admitted continues.
     pub fn close(&self) {
         self.inner.gate.close();
@@ -132,6 +141,7 @@ impl Inner {
         admission: Admission,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WorkerError> {
+        self.jobs.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         let queued = Instant::now();
         let queue_wait = self.queue_wait.clone();

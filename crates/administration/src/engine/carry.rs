@@ -58,7 +58,9 @@ impl Requests {
             let next = match request.progress.step {
                 Step::Begin => self.begin(request)?,
                 Step::Lists => {
-                    self.add_to_lists(request)?;
+                    if !self.add_to_lists(request, task)? {
+                        return Ok(false);
+                    }
                     Step::Entry
                 }
                 Step::Entry => {
@@ -122,15 +124,25 @@ impl Requests {
         }
     }
 
-    /// Lets the new name into all databases, before anybody comes in by it.
-    fn add_to_lists(&self, request: &Request) -> Result<(), RequestError> {
+    /// Lets the new name into all databases, before anybody comes in by it. Whether it came to the end.
+    fn add_to_lists(&self, request: &Request, task: &Task) -> Result<bool, RequestError> {
         let order = order_of(request);
         for name in self.names_of_databases()? {
+            let begun = Instant::now();
             if let Some(database) = self.open(&name)? {
                 add_new_names(&database, &order).or_else(gone)?;
             }
+            if !self.rest(0, begun, task) {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Leaves time to others after a piece of this many bytes. Whether to go on.
+    fn rest(&self, bytes: u64, begun: Instant, task: &Task) -> bool {
+        let goes_on = || !self.is_stopping() && !task.is_cancelled();
+        self.databases().io_limits().pace(IoClass::Names, bytes, begun.elapsed(), goes_on)
     }
 
     fn names_of_databases(&self) -> Result<Vec<String>, RequestError> {
@@ -207,9 +219,7 @@ impl Requests {
                 if piece.changed > 0 && !is_last {
                     self.records.put(request)?;
                 }
-                let goes_on = || !self.is_stopping() && !task.is_cancelled();
-                let limits = self.databases().io_limits();
-                if !limits.pace(IoClass::Names, piece.bytes, begun.elapsed(), goes_on) {
+                if !self.rest(piece.bytes, begun, task) {
                     self.records.put(request)?;
                     return Ok(false);
                 }

@@ -34,9 +34,9 @@ const OF_DIRECTORY: [&str; 11] = [
 /// Who a replication runs as.
 const OF_REPLICATIONS: [&str; 1] = ["owner"];
 
-/// Documents that are found, and looked at, for one piece.
-const FOUND_MAX: usize = 50;
-const EXAMINED_MAX: usize = 4_000;
+/// Documents that are found, and looked at, for one piece: few, as a request that comes meanwhile waits for no more than the rest of it.
+const FOUND_MAX: usize = 20;
+const EXAMINED_MAX: usize = 2_000;
 
 /// So much JSON is written in one batch.
 const BATCH_BYTES: usize = 1 << 20;
