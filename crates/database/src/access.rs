@@ -5,6 +5,7 @@
 //! `Authors` are fields like others.
 
 pub mod digest;
+pub mod domain;
 pub mod identity;
 pub mod initial;
 pub mod list;

@@ -48,6 +48,7 @@ mod validation;
 mod within_quota;
 pub mod writer;
 
+pub use access::domain::{CONFINED, domain_members};
 pub use access::identity::{GROUPS_MAX, Identity, VIEWER_ROLE};
 pub use access::initial::InitialAccess;
 pub use access::list::AccessList;

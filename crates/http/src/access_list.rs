@@ -31,14 +31,16 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     Ok(response::json_value(StatusCode::OK, &shown))
 }
 
-/// `PUT /{db}/_acl`. Takes what `GET` gives.
+/// `PUT /{db}/_acl`. Takes what `GET` gives. Who is of a domain with administrators of its own means the people of it by `default`,
+/// unless the list says something else.
 pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let mut json: Value = body.json().await?;
     if let Some(members) = json.as_object_mut() {
         members.remove("you");
     }
-    let list = AccessList::parse(&json)?;
     let identity = context.identity.clone();
+    let list = AccessList::parse(&json)?.said_by(identity.roles());
+    let stored = list.to_json();
     context
         .with_database(move |database| {
             if !identity.is_administrator()
@@ -52,7 +54,7 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
             Ok(database.set_access_list(Some(list))?)
         })
         .await?;
-    context.audit(AuditAction::AccessListChanged, context.database_name(), Some(&json));
+    context.audit(AuditAction::AccessListChanged, context.database_name(), Some(&stored));
     Ok(response::ok(StatusCode::CREATED))
 }
 

@@ -1,7 +1,7 @@
 //! The access control list of a database.
 //!
 //! ```json
-//! { "default": {"level": "reader"}, "anonymous": {"level": "no_access"},
+//! { "default": {"level": "reader", "domain": "*"}, "anonymous": {"level": "no_access"},
 //!   "entries": [
 //!     {"name": "ada", "kind": "person", "level": "manager", "roles": ["HR"]},
 //!     {"name": "sales", "kind": "group", "level": "author", "create": true, "delete": false} ] }
@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::Level;
 use super::digest::folded;
+use super::domain::Reach;
 use crate::error::{DatabaseError, Result};
 
 /// Names with a level of their own.
@@ -26,8 +27,9 @@ const NAME_BYTES_MAX: usize = 256;
 /// Who may do what in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessList {
-    /// For anyone who has no entry.
+    /// For anyone who has no entry, and whom it reaches.
     default: Grant,
+    reach: Reach,
     /// For those who have not said who they are.
     anonymous: Grant,
     entries: Vec<Entry>,
@@ -78,10 +80,23 @@ impl Grant {
 }
 
 impl AccessList {
-    /// A list that gives everybody who has logged in a level, and others none.
+    /// A list that gives everybody who has logged in a level, and others none; but for people of domains with administrators of
+    /// their own, who have none either unless it is that of depositors.
     #[must_use]
     pub fn with_default(level: Level) -> Self {
-        Self { default: Grant::of(level), anonymous: Grant::of(Level::NoAccess), entries: Vec::new() }
+        Self {
+            default: Grant::of(level),
+            reach: Reach::Unsaid,
+            anonymous: Grant::of(Level::NoAccess),
+            entries: Vec::new(),
+        }
+    }
+
+    /// The list as somebody in these groups means it: where it does not say whom `default` reaches, those of a domain with
+    /// administrators of its own mean the people of theirs.
+    #[must_use]
+    pub fn said_by(self, groups: &[String]) -> Self {
+        Self { reach: self.reach.said_by(groups), ..self }
     }
 
     /// A list that makes one person the manager, and gives others nothing.
@@ -115,9 +130,14 @@ impl AccessList {
         check_members(members, &["default", "anonymous", "entries"], "the list")?;
         let grant = |member: &str| match members.get(member) {
             None => Ok(Grant::of(Level::NoAccess)),
-            Some(grant) => parse_grant(grant, member, &["level", "roles", "create", "delete"]),
+            Some(grant) => {
+                let known = ["level", "roles", "create", "delete", "domain"];
+                let known = if member == "default" { &known[..] } else { &known[..4] };
+                parse_grant(grant, member, known)
+            }
         };
         let (default, anonymous) = (grant("default")?, grant("anonymous")?);
+        let reach = Reach::parse(members.get("default").and_then(|default| default.get("domain")))?;
         let entries = match members.get("entries") {
             None => Vec::new(),
             Some(Value::Array(entries)) if entries.len() <= ENTRIES_MAX => {
@@ -130,7 +150,7 @@ impl AccessList {
             }
             Some(_) => return Err(wrong("`entries` must be an array.")),
         };
-        let list = Self { default, anonymous, entries };
+        let list = Self { default, reach, anonymous, entries };
         list.check()?;
         Ok(list)
     }
@@ -151,7 +171,7 @@ impl AccessList {
     }
 
     /// What somebody has: what their own entry says; else the most that one of their groups has, with the roles of
-    /// all of them; else the default.
+    /// all of them; else the default, where it reaches them.
     pub fn granted(&self, name: Option<&str>, groups: &[String]) -> Grant {
         let Some(name) = name else { return self.anonymous.clone() };
         let same = |one: &str, other: &str| folded(one) == folded(other);
@@ -167,7 +187,16 @@ impl AccessList {
         let granted = granted.fold(None, |joined: Option<Grant>, grant| {
             Some(joined.map_or_else(|| grant.clone(), |joined| joined.join(grant)))
         });
-        granted.unwrap_or_else(|| self.default.clone())
+        granted.unwrap_or_else(|| self.default_of(&groups))
+    }
+
+    /// What somebody in these groups has who has no entry.
+    fn default_of(&self, groups: &[String]) -> Grant {
+        if self.reach.includes(groups, self.default.level == Level::Depositor) {
+            self.default.clone()
+        } else {
+            Grant::of(Level::NoAccess)
+        }
     }
 
     /// The lowest level that a group has by its name.
@@ -218,8 +247,12 @@ impl AccessList {
                 Value::Object(json)
             })
             .collect();
+        let mut default = grant_json(&self.default);
+        if let Some(domain) = self.reach.text() {
+            default.insert("domain".to_owned(), json!(domain));
+        }
         json!({
-            "default": grant_json(&self.default),
+            "default": default,
             "anonymous": grant_json(&self.anonymous),
             "entries": entries,
         })

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use scrinium_database::{
-    Access, AccessList, ChangesQuery, DatabaseError, EditMode, Freshness, Identity, Level, ReadOptions, Row,
-    RowQuery,
+    Access, AccessList, CONFINED, ChangesQuery, DatabaseError, EditMode, Freshness, Identity, Level,
+    ReadOptions, Row, RowQuery, domain_members,
 };
 use scrinium_mango::Query;
 use scrinium_store::{Direction, Family, KeyRange};
@@ -34,6 +34,51 @@ fn list() -> Value {
             {"name": "dan", "kind": "person", "level": "editor", "roles": ["HR", "[Board]"], "delete": false},
         ]
     })
+}
+
+/// Each level of a default, for each way to say whom it reaches, and everybody whom it may.
+#[test]
+fn a_default_reaches_people_of_domains_with_administrators_where_that_is_said() {
+    let acme = domain_members("acme.example");
+    let none = Vec::new();
+    let (home, own) = (vec!["*/home.example".to_owned()], vec![acme.clone(), CONFINED.to_owned()]);
+    let other = vec!["*/beta.example".to_owned(), CONFINED.to_owned(), "staff".to_owned()];
+    let table: [(Option<&str>, [bool; 4]); 5] = [
+        (None, [true, true, false, false]),
+        (Some("*"), [true; 4]),
+        (Some("Acme.Example"), [false, false, true, false]),
+        (Some("beta.example"), [false, false, false, true]),
+        (Some("home.example"), [false, true, false, false]),
+    ];
+    for level in Level::ALL {
+        for (domain, reached) in &table {
+            let mut json = json!({"default": {"level": level.text(), "roles": ["HR"]}});
+            json["default"]
+                .as_object_mut()
+                .unwrap()
+                .extend(domain.map(|name| ("domain".to_owned(), json!(name))));
+            let list = AccessList::parse(&json).unwrap();
+            assert_eq!(AccessList::parse(&list.to_json()).unwrap(), list);
+            let people = [&none, &home, &own, &other].into_iter().zip(reached);
+            for (groups, is_reached) in people {
+                let is_reached = *is_reached || domain.is_none() && level == Level::Depositor;
+                let grant = list.granted(Some("zoe"), groups);
+                let expected = if is_reached { level } else { Level::NoAccess };
+                assert_eq!(grant.level, expected, "{level:?} {domain:?} {groups:?}");
+                assert_eq!(grant.roles.is_empty(), !is_reached, "{level:?} {domain:?} {groups:?}");
+            }
+            // Who is of a domain with administrators means their own, unless they say something else; others change nothing.
+            let said = list.clone().said_by(&own);
+            assert_eq!(said == list, domain.is_some());
+            if domain.is_none() {
+                let levels = [&own, &other, &home].map(|groups| said.level_of(Some("zoe"), groups));
+                assert_eq!(levels, [level, Level::NoAccess, Level::NoAccess]);
+            }
+            assert_eq!(list.clone().said_by(&home), list);
+        }
+    }
+    let wrong = json!({"anonymous": {"level": "reader", "domain": "*"}});
+    assert!(AccessList::parse(&wrong).is_err(), "nobody who has no name is of a domain");
 }
 
 pub(crate) fn designs() -> [Value; 3] {

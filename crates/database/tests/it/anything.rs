@@ -67,8 +67,13 @@ fn grant() -> impl Strategy<Value = Map<String, Value>> {
 /// A list that is right, but for one member of one part of it.
 fn nearly() -> impl Strategy<Value = Value> {
     let entries = prop::collection::vec(("[a-d]{1,2}", any::<bool>(), grant()), 0..5);
+    let domain = prop::option::of(prop_oneof![Just("*".to_owned()), "[a-cA-C]{1,2}\\.example"]);
+    let default = (grant(), domain).prop_map(|(mut grant, domain)| {
+        grant.extend(domain.map(|domain| ("domain".to_owned(), Value::from(domain))));
+        grant
+    });
     (
-        grant(),
+        default,
         grant(),
         entries,
         any::<prop::sample::Index>(),
