@@ -6,12 +6,13 @@ mod orders;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use scrinium_catalog::Databases;
 use scrinium_directory::Directory;
 use scrinium_statistics::Tasks;
+use scrinium_store::IoClass;
 
 use crate::error::RequestError;
 use crate::keeper::{LegalHolds, NameKeeper};
@@ -21,6 +22,9 @@ use crate::request::{Request, RequestState};
 
 /// What cannot be done just now is tried again after this time.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// It is looked so often whether a domain has begun to show others less, or more.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Requests that may wait at once.
 const WAITING_MAX: usize = 1000;
@@ -102,7 +106,8 @@ impl Requests {
         Ok(())
     }
 
-    /// Carries out requests on a thread of its own, also those that an earlier process left.
+    /// Carries out requests on a thread of its own, also those that an earlier process left. The same thread hides the people of domains
+    /// that show others nothing.
     ///
     /// # Errors
     /// No thread can be had.
@@ -113,17 +118,24 @@ impl Requests {
     }
 
     fn run(&self) {
+        let mut settles_from = Instant::now();
         while !self.is_stopping() {
             let mut has_work = self.has_work.lock();
             if !*has_work {
-                self.work.wait(&mut has_work);
+                self.work.wait_for(&mut has_work, LOOK_EVERY);
             }
-            *has_work = false;
+            let is_called = std::mem::take(&mut *has_work);
             drop(has_work);
+            if Instant::now() >= settles_from
+                && let Err(error) = self.directory.settle_readers(&|bytes, took| self.goes_on(bytes, took))
+            {
+                tracing::warn!(%error, "what others see of a domain cannot be changed now; it is tried again");
+                settles_from = Instant::now() + AGAIN_AFTER;
+            }
             if self.is_stopping() {
                 return;
             }
-            if let Err(error) = self.carry_out_all() {
+            if is_called && let Err(error) = self.carry_out_all() {
                 tracing::warn!(%error, "a request cannot be carried out now; it is tried again");
                 let mut has_work = self.has_work.lock();
                 if !self.is_stopping() {
@@ -137,6 +149,11 @@ impl Requests {
     fn wake(&self) {
         *self.has_work.lock() = true;
         self.work.notify_all();
+    }
+
+    /// Leaves time to others after a piece of work. Whether to go on.
+    fn goes_on(&self, bytes: u64, took: Duration) -> bool {
+        self.databases().io_limits().pace(IoClass::Names, bytes, took, || !self.is_stopping())
     }
 
     fn is_stopping(&self) -> bool {

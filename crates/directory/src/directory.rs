@@ -105,6 +105,10 @@ impl Directory {
         &self.databases
     }
 
+    pub(crate) const fn index(&self) -> &NameIndex {
+        &self.index
+    }
+
     pub(crate) const fn claims(&self) -> &Claims {
         &self.claims
     }
@@ -291,7 +295,7 @@ impl Directory {
         self.index.is_empty()
     }
 
-    fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         // A look without the lock first: nearly always nothing changed.
         let is_behind = match self.databases.get(DIRECTORY_DATABASE) {
             Ok(database) => database.visible_change_number() != self.reached.load(Ordering::Acquire),

@@ -3,6 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use scrinium_database::{CONFINED, domain_members};
+use serde_json::Value;
+
 use crate::DirectoryError;
 use crate::fields::{Fields, check_identity, refuse, text, texts};
 use crate::names::fold_name;
@@ -13,6 +16,9 @@ pub const DOMAIN_FORM: &str = "Domain";
 /// What every domain's id starts with.
 pub const DOMAIN_PREFIX: &str = "domain:";
 
+/// What [`domain_members`] begins with.
+const DOMAIN_MEMBERS: &str = "*/";
+
 /// The longest name of a domain, in bytes (RFC 1035 §2.3.4).
 const LONGEST_DOMAIN: usize = 253;
 
@@ -22,10 +28,39 @@ const MOST_ADMINISTRATORS: usize = 100;
 /// The group of all who administer a domain. Nobody else can be called so: names of people and groups begin with no asterisk.
 pub const DOMAIN_ADMINISTRATORS: &str = "*administrators";
 
-/// The group of the people of a domain that the directory has: of those whose `InternetAddress` is there.
-#[must_use]
-pub fn domain_members(domain: &str) -> String {
-    format!("*/{}", domain.to_lowercase())
+/// The group of those who administer one domain.
+pub(crate) fn administrators_of(domain: &str) -> String {
+    format!("{DOMAIN_ADMINISTRATORS}/{domain}")
+}
+
+/// What those who are not of a domain see of its people, groups and mail-in databases in the directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutsidersSee {
+    /// None of them.
+    Nothing,
+    /// What the directory's access list lets them read.
+    All,
+}
+
+impl OutsidersSee {
+    /// As the field has it.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::All => "all",
+        }
+    }
+
+    fn read(document: &Fields) -> Result<Option<Self>, DirectoryError> {
+        const FIELD: &str = "OutsidersSee";
+        match text(document, FIELD)?.as_deref() {
+            None => Ok(None),
+            Some("nothing") => Ok(Some(Self::Nothing)),
+            Some("all") => Ok(Some(Self::All)),
+            Some(other) => Err(refuse(FIELD, other, "it is nothing or all")),
+        }
+    }
 }
 
 /// The domain of an address, in lower case.
@@ -43,9 +78,18 @@ pub struct DirectoryDomain {
     /// The people who add, change and disable its people and groups: their names. No group stands for them, as others say who is
     /// in a group.
     pub administrators: Vec<String>,
+    /// What others see of it, where that is said.
+    pub outsiders_see: Option<OutsidersSee>,
 }
 
 impl DirectoryDomain {
+    /// What others see of it: where it is not said, nothing of a domain with administrators of its own, and all of others.
+    #[must_use]
+    pub fn outsiders_see(&self) -> OutsidersSee {
+        let usual = if self.administrators.is_empty() { OutsidersSee::All } else { OutsidersSee::Nothing };
+        self.outsiders_see.unwrap_or(usual)
+    }
+
     /// Reads the document of a domain, whose id says its name.
     ///
     /// # Errors
@@ -57,6 +101,7 @@ impl DirectoryDomain {
             name: name.to_owned(),
             catch_all: text(document, "CatchAll")?,
             administrators: texts(document, "Administrators", MOST_ADMINISTRATORS)?,
+            outsiders_see: OutsidersSee::read(document)?,
         })
     }
 }
@@ -86,6 +131,28 @@ pub fn prepare_domain(mut document: Fields) -> Result<Fields, DirectoryError> {
     Ok(document)
 }
 
+/// Whether `Readers` are those that [`Domains::readers_instead`] gives, for some domain.
+fn is_of_a_domain(readers: &Value) -> bool {
+    let texts: Vec<&str> = readers.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let [members, administrators] = texts.as_slice() else { return false };
+    let domain = members.strip_prefix(DOMAIN_MEMBERS);
+    domain.is_some_and(|domain| **administrators == administrators_of(domain))
+}
+
+/// Whether `Readers` keep nobody out.
+fn is_everybody(readers: &Value) -> bool {
+    let is_open = |name: &str| name.trim() == "*";
+    match readers {
+        Value::Null => true,
+        Value::String(name) => name.trim().is_empty() || is_open(name),
+        Value::Array(names) => {
+            let mut texts = names.iter().map(Value::as_str);
+            names.is_empty() || texts.any(|name| name.is_some_and(is_open))
+        }
+        _ => false,
+    }
+}
+
 /// The domains of a directory.
 #[derive(Default)]
 pub(crate) struct Domains {
@@ -106,6 +173,37 @@ impl Domains {
     /// The domains that somebody of one of these folded names administers.
     pub(crate) fn administered_by<'n>(&self, names: impl Iterator<Item = &'n str>) -> BTreeSet<String> {
         names.filter_map(|name| self.by_administrator.get(name)).flatten().cloned().collect()
+    }
+
+    /// The groups that somebody is in by the domain of their main address: that of its people, and of all who are confined to theirs.
+    pub(crate) fn groups_of(&self, domain: &str) -> Vec<String> {
+        let Some(domain) = self.find(domain) else { return Vec::new() };
+        let mut groups = vec![domain_members(&domain.name)];
+        if !domain.administrators.is_empty() {
+            groups.push(CONFINED.to_owned());
+        }
+        groups
+    }
+
+    /// What `Readers` of a document of this domain have to be instead of those that it has, if it is to have others. Readers that
+    /// somebody has named stay, unless they are everybody: fewer may read the document than the domain says, and no more.
+    pub(crate) fn readers_instead(
+        &self,
+        domain: Option<&str>,
+        present: Option<&Value>,
+    ) -> Option<Option<Value>> {
+        let hidden = domain.and_then(|domain| self.find(domain));
+        let hidden = hidden.filter(|domain| domain.outsiders_see() == OutsidersSee::Nothing);
+        let is_ours = present.is_some_and(is_of_a_domain);
+        match hidden {
+            Some(domain) if is_ours || present.is_none_or(is_everybody) => {
+                let readers =
+                    Value::from(vec![domain_members(&domain.name), administrators_of(&domain.name)]);
+                (present != Some(&readers)).then_some(Some(readers))
+            }
+            None if is_ours => Some(None),
+            _ => None,
+        }
     }
 
     /// Whether any domain has administrators of its own.

@@ -7,9 +7,13 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use scrinium_assertion::never;
 use scrinium_credentials::StoredCredentials;
+use scrinium_database::access::readers::READERS;
 use serde_json::{Map, Value};
 
-use crate::domain::{DOMAIN_ADMINISTRATORS, DOMAIN_PREFIX, DirectoryDomain, Domains, domain_members};
+use crate::domain::{
+    DOMAIN_ADMINISTRATORS, DOMAIN_PREFIX, DirectoryDomain, Domains, OutsidersSee, administrators_of,
+    domain_of,
+};
 use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::{
@@ -65,6 +69,8 @@ pub struct NameIndex {
     /// Ids of people and groups that cannot be read, or whose credentials cannot be.
     unreadable: Mutex<HashSet<String>>,
     domains: RwLock<Domains>,
+    /// Domains some of whose documents may have other `Readers` than the domain asks for.
+    unsettled: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Default)]
@@ -147,6 +153,12 @@ impl NameIndex {
         } else {
             self.unreadable.lock().insert(id.to_owned());
         }
+        if let (Some(document), Some(domain)) = (document, entry.as_ref().and_then(Entry::domain)) {
+            let domains = self.domains.read();
+            if domains.readers_instead(Some(&domain), document.get(READERS)).is_some() {
+                self.unsettled.lock().insert(domain);
+            }
+        }
         let after = Found::of(entry.as_ref());
         let mut entries = self.entries.write();
         let before = Found::of(entries.replace(id, entry).as_ref());
@@ -165,8 +177,47 @@ impl NameIndex {
         if let Err(error) = &domain {
             tracing::error!(id, %error, "a domain of the directory cannot be read: nothing is known of it");
         }
-        self.domains.write().replace(id, domain.ok().flatten());
+        let name = id.strip_prefix(DOMAIN_PREFIX).unwrap_or_default();
+        let mut domains = self.domains.write();
+        let seen =
+            |domains: &Domains| domains.find(name).map_or(OutsidersSee::All, |domain| domain.outsiders_see());
+        let before = seen(&domains);
+        domains.replace(id, domain.ok().flatten());
+        if seen(&domains) != before {
+            self.unsettled.lock().insert(name.to_owned());
+        }
         is_readable
+    }
+
+    /// A domain whose documents have to be looked at for the sake of their `Readers`, once.
+    pub(crate) fn take_unsettled(&self) -> Option<String> {
+        self.unsettled.lock().pop_first()
+    }
+
+    /// Says that a domain has to be looked at again.
+    pub(crate) fn unsettle(&self, domain: String) {
+        self.unsettled.lock().insert(domain);
+    }
+
+    /// The ids of what has its main address in a domain.
+    pub(crate) fn ids_of_domain(&self, domain: &str) -> Vec<Arc<str>> {
+        let entries = self.entries.read();
+        let is_there = |entry: &Entry| entry.domain().as_deref() == Some(domain);
+        entries.by_id.iter().filter(|(_, entry)| is_there(entry)).map(|(id, _)| Arc::clone(id)).collect()
+    }
+
+    /// The domain of the main address of the one with this id.
+    pub(crate) fn domain_of(&self, id: &str) -> Option<String> {
+        self.entries.read().by_id.get(id)?.domain()
+    }
+
+    /// As [`Domains::readers_instead`].
+    pub(crate) fn readers_instead(
+        &self,
+        domain: Option<&str>,
+        present: Option<&Value>,
+    ) -> Option<Option<Value>> {
+        self.domains.read().readers_instead(domain, present)
     }
 
     /// Whether another document than `id` answers to a folded name, or, with `whole`, has it as a whole name and not only
@@ -225,6 +276,7 @@ impl NameIndex {
         *self.entries.write() = Entries::default();
         *self.domains.write() = Domains::default();
         self.unreadable.lock().clear();
+        self.unsettled.lock().clear();
     }
 
     /// The person whose document has this id.
@@ -308,11 +360,13 @@ impl NameLookup for NameIndex {
     fn groups_of(&self, person: &Person) -> Arc<[String]> {
         let entries = self.entries.read();
         let of_domains = || {
-            let domain = person.domain().filter(|domain| self.domain(domain).is_some());
-            let mut groups: Vec<String> = domain.map(|domain| domain_members(&domain)).into_iter().collect();
-            if !self.administered_among(&entries, person).is_empty() {
+            let domain = person.domain();
+            let mut groups = domain.map_or_else(Vec::new, |domain| self.domains.read().groups_of(&domain));
+            let administered = self.administered_among(&entries, person);
+            if !administered.is_empty() {
                 groups.push(DOMAIN_ADMINISTRATORS.to_owned());
             }
+            groups.extend(administered.iter().map(|domain| administrators_of(domain)));
             groups
         };
         entries.memberships.of(person, of_domains, |name| entries.by_name_alone(name))
@@ -410,6 +464,16 @@ pub(crate) fn names_of(person: &Person) -> Vec<String> {
 }
 
 impl Entry {
+    /// The domain of its main address.
+    fn domain(&self) -> Option<String> {
+        let address = match self {
+            Self::Person(person) => &person.internet_address,
+            Self::Group(group) => &group.internet_address,
+            Self::MailIn(mail_in) => &mail_in.internet_address,
+        };
+        domain_of(address.as_deref()?)
+    }
+
     /// Every folded name, each once.
     fn names(&self) -> Vec<String> {
         let mut names = Vec::new();

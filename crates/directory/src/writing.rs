@@ -13,11 +13,13 @@ use parking_lot::Mutex;
 use scrinium_clock::Clock;
 use scrinium_credentials::sasl::ScramSalt;
 use scrinium_credentials::{GateOptions, HashedPassword};
+use scrinium_database::access::readers::READERS;
 use scrinium_database::{DatabaseError, EditMode, Guarded, Identity, Level, Result, Secret, Submission};
 use serde_json::{Map, Value};
 
 use crate::delegates::MAIL_GROUP_PREFIX;
 use crate::directory::Directory;
+use crate::domain::domain_of;
 use crate::lookup::is_listed;
 use crate::names::{abbreviate, common_name, fold_name};
 use crate::record::{self, PASSWORD_HASH};
@@ -117,6 +119,17 @@ impl Entry {
         matches!(self, Self::Person(person) if person.account.is_disabled)
     }
 
+    /// The domain of the main address.
+    fn domain(&self) -> Option<String> {
+        let address = match self {
+            Self::Person(person) => &person.internet_address,
+            Self::Group(group) => &group.internet_address,
+            Self::MailIn(mail_in) => &mail_in.internet_address,
+            Self::Other => return None,
+        };
+        domain_of(address.as_deref()?)
+    }
+
     /// The names that are this one's alone.
     fn whole_names(&self) -> Vec<&str> {
         match self {
@@ -178,6 +191,12 @@ impl Directory {
         }
         let entry = Entry::read(&document);
         self.check_names(&id, &entry, present.as_ref())?;
+        if let Some(readers) = self.readers_instead(entry.domain().as_deref(), document.get(READERS)) {
+            match readers {
+                Some(readers) => drop(document.insert(READERS.to_owned(), readers)),
+                None => drop(document.shift_remove(READERS)),
+            }
+        }
         let was_disabled = present.as_ref().map(Entry::read).is_some_and(|before| before.is_disabled());
         let secret = SecretEdit { password, ends_sessions: entry.is_disabled() && !was_disabled };
         let now_ms = self.databases().clock().now_ms();

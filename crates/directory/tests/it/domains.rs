@@ -5,8 +5,9 @@ use std::sync::Arc;
 use scrinium_catalog::Databases;
 use scrinium_database::{
     AccessList, DatabaseError, Edit, EditMode, Identity, InitialAccess, Level, ReadOptions, Result,
+    domain_members,
 };
-use scrinium_directory::{DOMAIN_ADMINISTRATORS, Directory, Found, NameLookup, domain_members};
+use scrinium_directory::{DOMAIN_ADMINISTRATORS, Directory, Found, NameLookup};
 use scrinium_store::Store;
 use scrinium_views::OpenDatabase;
 use serde_json::{Value, json};
@@ -293,7 +294,9 @@ fn a_list_that_names_a_domain_means_its_people_alone_and_at_once() {
     let levels = |names: &[&str]| -> Vec<Level> { names.iter().map(|name| level(name)).collect() };
     assert_eq!(levels(&["ada", "al"]), [Level::Author; 2]);
     assert_eq!(levels(&["bob", "carl"]), [Level::NoAccess; 2]);
-    assert_eq!(place.database.access(&place.identity("al")).unwrap().level(), Level::Reader);
+    // The default of the directory is for those of no domain with administrators of its own.
+    let level_of = |name: &str| place.database.access(&place.identity(name)).unwrap().level();
+    assert_eq!(["al", "bob", "carl"].map(level_of), [Level::NoAccess, Level::NoAccess, Level::Reader]);
     assert_eq!(place.database.access(&place.identity("ada")).unwrap().level(), Level::Editor);
     // Another main address, and a domain of which the directory says nothing any more.
     place.put(None, "person:bob", &person("bob", "acme.example")).unwrap();
@@ -309,5 +312,48 @@ fn a_list_that_names_a_domain_means_its_people_alone_and_at_once() {
     assert_eq!(levels(&["ada", "bob"]), [Level::NoAccess; 2]);
     // Who administers nothing any more may nothing more.
     assert_eq!(place.database.access(&place.identity("ada")).unwrap().level(), Level::Reader);
+    place.close();
+}
+
+#[test]
+fn readers_follow_what_a_domain_says_also_after_a_stop_in_between() {
+    let place = Organisation::new();
+    let readers = |id: &str| place.present(id).unwrap()["Readers"].clone();
+    let of_acme = json!(["*/acme.example", "*administrators/acme.example"]);
+    let strict = json!(["ada"]);
+    for number in 0..50 {
+        let document = person(&format!("p{number}"), "acme.example");
+        let document = if number == 7 { with(document, json!({"Readers": strict})) } else { document };
+        place.put(None, &format!("person:p{number}"), &document).unwrap();
+    }
+    // What is written while the domain hides its people is hidden at once, the others when it is settled.
+    assert_eq!((readers("person:p1"), readers("person:al")), (of_acme.clone(), Value::Null));
+    assert!(place.directory.settle_readers(&|_, _| false).unwrap() <= 20, "it stops after the first piece");
+    while place.directory.settle_readers(&|_, _| true).unwrap() > 0 {}
+    for id in ["person:al", "person:eve", "group:acme"] {
+        assert_eq!(readers(id), of_acme, "{id}");
+    }
+    for id in ["person:carl", "group:plain", "domain:acme.example"] {
+        assert_eq!(readers(id), Value::Null, "{id}");
+    }
+    assert_eq!(readers("person:p7"), strict, "fewer may read it than the domain says");
+    let is_shown = |name: &str, id: &str| {
+        let access = place.database.access(&place.identity(name)).unwrap();
+        place.database.read(id, &ReadOptions::default(), &access).is_ok()
+    };
+    assert!(is_shown("eve", "person:al") && is_shown("ada", "person:p1"));
+    assert!(
+        !is_shown("carl", "person:al") && !is_shown("carl", "group:acme") && is_shown("carl", "person:carl")
+    );
+    // It shows all, and the server stops in between: the next one goes on.
+    let shows = json!({"Administrators": ["ada"], "OutsidersSee": "all"});
+    place.put(None, "domain:acme.example", &shows).unwrap();
+    place.directory.settle_readers(&|_, _| false).unwrap();
+    let next = Directory::open(&place.databases).unwrap();
+    while next.settle_readers(&|_, _| true).unwrap() > 0 {}
+    let hidden = (0..50).filter(|number| readers(&format!("person:p{number}")) == of_acme).count();
+    assert_eq!((hidden, readers("person:al"), readers("person:p7")), (0, Value::Null, strict));
+    assert!(is_shown("carl", "person:al"));
+    drop(next);
     place.close();
 }

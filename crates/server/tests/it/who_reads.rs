@@ -13,7 +13,7 @@ use crate::common::{Answer, SMALL, Server, read_answer};
 /// However loaded the machine is.
 const SOON: Duration = Duration::from_secs(60);
 
-const PEOPLE_PASSWORD: &str = "a password of people";
+pub(crate) const PEOPLE_PASSWORD: &str = "a password of people";
 
 /// Each database after the first start and the first mail, with what its owner, others and nobody may do.
 const WHO_READS: [(&str, [u16; 3]); 7] = [
@@ -26,7 +26,7 @@ const WHO_READS: [(&str, [u16; 3]); 7] = [
     ("mail3.box", [403, 403, 401]),
 ];
 
-fn ask(server: &Server, name: &str, method: &str, path: &str, body: &Value) -> Answer {
+pub(crate) fn ask(server: &Server, name: &str, method: &str, path: &str, body: &Value) -> Answer {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
     let body = if body.is_null() { String::new() } else { body.to_string() };
