@@ -1,19 +1,17 @@
-//! `scrinium person set`, `group set`, `domain` and `mail-in`: fields of the directory's documents, without writing JSON by hand.
+//! `scrinium person set`, `group set` and `mail-in`: fields of the directory's documents, without writing JSON by hand.
 
 use std::sync::Arc;
 
-use scrinium_directory::{
-    DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, Found, MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, NameLookup,
-};
+use scrinium_directory::{Found, MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, NameLookup};
 use serde_json::{Value, json};
 
-use crate::cli::{DomainCommand, Failure, MailInCommand, SetArguments, Terminal};
+use crate::cli::{Failure, MailInCommand, SetArguments, Terminal};
 use crate::config::Settings;
 use crate::registry::{self, Entry, Registry, entry_of};
 
 /// What a field holds.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(crate) enum Kind {
     Text,
     /// Texts, separated by commas.
     List,
@@ -55,8 +53,6 @@ const GROUP_FIELDS: [(&str, Kind); 8] = [
     ("SendOnBehalf", Kind::List),
 ];
 
-const DOMAIN_FIELDS: [(&str, Kind); 2] = [("CatchAll", Kind::Text), ("Administrators", Kind::List)];
-
 const MAIL_IN_FIELDS: [(&str, Kind); 3] =
     [("Database", Kind::Text), ("InternetAddress", Kind::Text), ("Addresses", Kind::List)];
 
@@ -93,32 +89,8 @@ pub(crate) fn set_group(
     told(&group.list_name, &entry, &GROUP_FIELDS, terminal)
 }
 
-/// Carries out `scrinium domain`.
-pub(crate) fn domain(
-    settings: &Settings,
-    command: &DomainCommand,
-    terminal: &Terminal,
-) -> Result<(), Failure> {
-    match command {
-        DomainCommand::Set(asked) => set_domain(settings, asked, terminal),
-        DomainCommand::Remove { name, connection } => {
-            remove(registry::open(settings, connection, terminal)?.as_ref(), &id_of(name))?;
-            terminal.data(
-                &format!("the directory says nothing of {name} any more\n"),
-                &json!({"domain": name, "removed": true}),
-            )
-        }
-        DomainCommand::List { connection } => {
-            list(registry::open(settings, connection, terminal)?.as_ref(), terminal)
-        }
-    }
-}
-
-fn id_of(name: &str) -> String {
-    format!("{DOMAIN_PREFIX}{}", name.to_lowercase())
-}
-
-fn remove(registry: &dyn Registry, id: &str) -> Result<(), Failure> {
+/// Removes the document of this id.
+pub(crate) fn remove(registry: &dyn Registry, id: &str) -> Result<(), Failure> {
     let mut entry = entry_of(registry, id)?;
     entry.insert("_deleted".to_owned(), json!(true));
     registry.write(&entry)
@@ -192,44 +164,8 @@ fn list_mail_in(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Fail
     terminal.data(&text, &Value::from(values))
 }
 
-fn set_domain(settings: &Settings, asked: &SetArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let registry = registry::open(settings, &asked.connection, terminal)?;
-    let id = id_of(&asked.name);
-    let is_it = |entry: &Entry| entry.get("_id").and_then(Value::as_str) == Some(id.as_str());
-    let mut entry = registry.entries(&id)?.into_iter().find(is_it).unwrap_or_else(|| {
-        Entry::from_iter([("_id".to_owned(), json!(id)), ("Form".to_owned(), json!(DOMAIN_FORM))])
-    });
-    set(&mut entry, &asked.values, &DOMAIN_FIELDS)?;
-    registry.write(&entry)?;
-    told(&asked.name.to_lowercase(), &entry, &DOMAIN_FIELDS, terminal)
-}
-
-fn list(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Failure> {
-    let entries = registry.entries(DOMAIN_PREFIX)?;
-    let domains = entries.iter().filter_map(|entry| {
-        let id = entry.get("_id").and_then(Value::as_str)?;
-        DirectoryDomain::read(id, entry).ok()
-    });
-    let (mut text, mut values) = (String::new(), Vec::new());
-    for domain in domains {
-        let catch_all = domain.catch_all.as_deref().unwrap_or("nobody");
-        let administrators = match domain.administrators.as_slice() {
-            [] => "of the server".to_owned(),
-            names => names.join(", "),
-        };
-        text.push_str(&format!(
-            "{}  (mail for unknown addresses: {catch_all}; administrators: {administrators})\n",
-            domain.name
-        ));
-        values.push(json!({
-            "domain": domain.name, "catch_all": domain.catch_all, "administrators": domain.administrators
-        }));
-    }
-    terminal.data(&text, &Value::from(values))
-}
-
 /// Sets `FIELD=VALUE` each; without a value the field goes.
-fn set(entry: &mut Entry, values: &[String], known: &[(&str, Kind)]) -> Result<(), Failure> {
+pub(crate) fn set(entry: &mut Entry, values: &[String], known: &[(&str, Kind)]) -> Result<(), Failure> {
     for value in values {
         let (field, text) = value
             .split_once('=')
@@ -260,7 +196,12 @@ fn set(entry: &mut Entry, values: &[String], known: &[(&str, Kind)]) -> Result<(
 }
 
 /// Shows what stands in the fields now.
-fn told(name: &str, entry: &Entry, known: &[(&str, Kind)], terminal: &Terminal) -> Result<(), Failure> {
+pub(crate) fn told(
+    name: &str,
+    entry: &Entry,
+    known: &[(&str, Kind)],
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let (mut text, mut data) = (format!("{name}\n"), Entry::new());
     data.insert("name".to_owned(), json!(name));
     for (field, _) in known {

@@ -20,6 +20,7 @@ mod demo;
 #[cfg(feature = "lab")]
 mod demo_mail;
 mod directory_command;
+mod domain_command;
 mod file_limits;
 mod files;
 mod fixup;

@@ -12,8 +12,8 @@ use crate::ground::Ground;
 use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
-    allocators, directory_command, fixup_command, healthcheck, inspect_command, laboratory, log_command,
-    mail_import, people_command, reread, upgrade,
+    allocators, directory_command, domain_command, fixup_command, healthcheck, inspect_command, laboratory,
+    log_command, mail_import, people_command, reread, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -89,7 +89,7 @@ impl Program for Scrinium {
         command: &DomainCommand,
         terminal: &Terminal,
     ) -> Result<(), Failure> {
-        directory_command::domain(&configuration.settings(), command, terminal)
+        domain_command::domain(&configuration.settings(), command, terminal)
     }
 
     fn mail_in(

@@ -114,7 +114,9 @@ const DOMAIN_FIELDS: &str = "\
 Lists have commas between their values. A field without a value goes: Administrators=
 
 CatchAll        who gets what is for an address that nobody has: a name or an address of the directory
-Administrators  the people who add, change and disable people and groups of the domain, and nothing beyond it";
+Administrators  the people who add, change and disable people and groups of the domain, and nothing beyond it
+OutsidersSee    what people of other domains see of it in the directory: nothing (the default where it has
+                Administrators), or all that the directory's access list lets them read";
 
 const MAIL_IN_FIELDS: &str = "\
 Lists have commas between their values. A field without a value goes: Addresses=
@@ -148,7 +150,19 @@ pub enum MailInCommand {
 /// What to do with domains.
 #[derive(Clone, Debug, Subcommand)]
 pub enum DomainCommand {
-    /// Add a domain, or set its fields
+    /// Add a domain
+    #[command(after_help = DOMAIN_FIELDS)]
+    Add(SetArguments),
+    /// A domain with its administrators, and how many people, groups and mail-in databases are of it
+    Show {
+        /// The domain, such as acme.example
+        #[arg(value_name = "DOMAIN")]
+        name: String,
+        /// The server, and the administrator.
+        #[command(flatten)]
+        connection: ConnectionArguments,
+    },
+    /// Set fields of a domain; it is added where it is not there
     #[command(after_help = DOMAIN_FIELDS)]
     Set(SetArguments),
     /// Domains of the directory
@@ -168,7 +182,7 @@ pub enum DomainCommand {
     },
 }
 
-/// Arguments of `person set`, `group set`, `domain set` and `mail-in set`.
+/// Arguments of `person set`, `group set`, `domain add`, `domain set` and `mail-in set`.
 #[derive(Clone, Debug, Args)]
 pub struct SetArguments {
     /// The person, group, domain or mail-in database, by its name

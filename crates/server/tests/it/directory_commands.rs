@@ -59,16 +59,7 @@ fn check(place: &Place<'_>, name: &str) {
     assert_eq!((&shown["MayWrite"], &shown["Members"]), (&json!("everybody"), &json!([name])));
     assert_eq!(run(place, &["group", "set", &group, "MayWrite=anybody"]).unwrap_err().0, 1);
     assert_eq!(run(place, &["group", "set", name, "MayWrite=people"]).unwrap_err().0, 1);
-    let domain = format!("{name}.example");
-    run(place, &["domain", "set", &domain.to_uppercase(), &format!("CatchAll={name}")]).unwrap();
-    let listed = run(place, &["domain", "list"]).unwrap();
-    let expected = json!({"domain": domain, "catch_all": name, "administrators": []});
-    assert!(listed.as_array().unwrap().contains(&expected), "{listed}");
-    let shown = run(place, &["domain", "set", &domain, &format!("Administrators={name}")]).unwrap();
-    assert_eq!((&shown["CatchAll"], &shown["Administrators"]), (&json!(name), &json!([name])));
-    run(place, &["domain", "remove", &domain]).unwrap();
-    assert!(!run(place, &["domain", "list"]).unwrap().to_string().contains(&domain));
-    assert_eq!(run(place, &["domain", "remove", &domain]).unwrap_err().0, 1);
+    check_domains(place, name);
     let (mail_in, address) = (format!("Tickets of {name}"), format!("tickets.{name}@acme.example"));
     let set = ["mail-in", "set", &mail_in, "Database=tickets", &format!("InternetAddress={address}")];
     assert_eq!(run(place, &set).unwrap()["Database"], json!("tickets"));
@@ -82,6 +73,33 @@ fn check(place: &Place<'_>, name: &str) {
     assert_eq!(run(place, &["mail-in", "set", "Other", "Database=x", set[4]]).unwrap_err().0, 1);
     run(place, &["mail-in", "remove", &mail_in]).unwrap();
     assert_eq!(run(place, &["mail-in", "remove", &mail_in]).unwrap_err().0, 1);
+}
+
+/// A domain from the first to the last.
+fn check_domains(place: &Place<'_>, name: &str) {
+    let domain = format!("{name}.example");
+    run(place, &["domain", "add", &domain.to_uppercase(), &format!("CatchAll={name}")]).unwrap();
+    let (code, words) = run(place, &["domain", "add", &domain]).unwrap_err();
+    assert!(code == 1 && words.contains("already"), "{code} {words}");
+    let listed = run(place, &["domain", "list"]).unwrap();
+    let expected = json!({"domain": domain, "catch_all": name, "administrators": []});
+    assert!(listed.as_array().unwrap().contains(&expected), "{listed}");
+    let shown = run(place, &["domain", "set", &domain, &format!("Administrators={name}")]).unwrap();
+    assert_eq!((&shown["CatchAll"], &shown["Administrators"]), (&json!(name), &json!([name])));
+    run(place, &["domain", "set", &domain, &format!("Administrators={name}, Nobody Else")]).unwrap();
+    run(place, &["person", "set", name, &format!("InternetAddress={name}@{domain}")]).unwrap();
+    let shown = run(place, &["domain", "show", &domain.to_uppercase()]).unwrap();
+    assert_eq!((&shown["people"], &shown["disabled"], &shown["groups"]), (&json!(1), &json!(0), &json!(0)));
+    let administrators = json!([{"name": "Nobody Else", "person": null}, {"name": name, "person": name}]);
+    assert_eq!((&shown["administrators"], &shown["catch_all"]), (&administrators, &json!(name)));
+    assert_eq!(shown["outsiders_see"], "nothing", "it has administrators");
+    assert_eq!(run(place, &["domain", "set", &domain, "OutsidersSee=half"]).unwrap_err().0, 1);
+    run(place, &["domain", "set", &domain, "OutsidersSee=all"]).unwrap();
+    assert_eq!(run(place, &["domain", "show", &domain]).unwrap()["outsiders_see"], "all");
+    run(place, &["domain", "remove", &domain]).unwrap();
+    assert_eq!(run(place, &["domain", "show", &domain]).unwrap_err().0, 1);
+    assert!(!run(place, &["domain", "list"]).unwrap().to_string().contains(&domain));
+    assert_eq!(run(place, &["domain", "remove", &domain]).unwrap_err().0, 1);
 }
 
 #[test]
