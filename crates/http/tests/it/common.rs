@@ -37,13 +37,16 @@ pub(crate) const PEOPLE: &str = "people";
 /// Everybody's password.
 pub(crate) const PASSWORD: &str = "secret";
 
-/// `admin` administers the server; `ada` and `bob` are people, `bob` with a role; `viewer` looks on.
+/// `admin` administers the server; `ada` and `bob` are people, `bob` with a role; `viewer` looks on; `dora` administers a domain of which
+/// she is; `deputy` is one whom somebody lets change a mail database.
 pub(crate) fn roles_of(name: &str) -> Option<Vec<String>> {
     match name {
         "admin" => Some(vec!["_admin".to_owned()]),
         "ada" => Some(Vec::new()),
         "bob" => Some(vec!["editor".to_owned()]),
         "viewer" => Some(vec!["_viewer".to_owned()]),
+        "dora" => Some(["*/acme.example", "*confined", "*administrators"].map(str::to_owned).into()),
+        "deputy" => Some(vec!["mail/ada (editors)".to_owned()]),
         _ => None,
     }
 }

@@ -27,6 +27,17 @@ const SHOWN_IDS: [&str; 3] = ["open", "half-w", "half-l"];
 
 const LEVELS: [&str; 8] = ["", "no_access", "depositor", "reader", "author", "editor", "designer", "manager"];
 
+/// People who are more than anybody elsewhere, with the level that they have by `default` in a database, or by their group.
+const OTHERS: [(&str, &str, &str); 4] = [
+    // Who looks on what administrators do has nothing in a database by it.
+    ("viewer", "no_access", ""),
+    // Who administers a domain is not reached by the default of others, and has what the domain has.
+    ("dora", "editor", ""),
+    ("dora", "no_access", "*/acme.example"),
+    // Whom somebody lets change their mail does not come to what `Readers` hide in it.
+    ("deputy", "no_access", "mail/ada (editors)"),
+];
+
 /// All routes that are asked here. Those of the server as a whole name no document.
 const LISTED: &[&str] = &[
     "/",
@@ -432,10 +443,15 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
 
 /// A database in which bob has a level, with all kinds of documents.
 async fn filled(server: &Server, database: &str, level: &str) {
-    server.ask("PUT", &format!("/{database}"), ()).await.expect(201);
     let entry = if level.is_empty() { "reader" } else { level };
     let list = json!({"default": {"level": "reader"},
         "entries": [{"name": "bob", "kind": "person", "level": entry}]});
+    filled_for(server, database, list).await;
+}
+
+/// A database with a list in which ada reads.
+async fn filled_for(server: &Server, database: &str, list: Value) {
+    server.ask("PUT", &format!("/{database}"), ()).await.expect(201);
     server.ask("PUT", &format!("/{database}/_acl"), list).await.expect(201);
     server.ask("PUT", &format!("/{database}/_folder/Inbox"), json!({})).await.expect(201);
     let attachment = json!({"rosebud.txt": {"content_type": "text/plain", "data": "cm9zZWJ1ZA=="}});
@@ -556,6 +572,24 @@ async fn no_route_tells_anybody_what_they_may_not_read() {
             }
         }
         found.extend(round.into_iter().map(|told| format!("{level}: {told}")));
+    }
+    for (number, (name, default, group)) in OTHERS.into_iter().enumerate() {
+        let database = format!("db-{name}-{number}");
+        let ada = json!({"name": "ada", "kind": "person", "level": "reader"});
+        let entry = json!({"name": group, "kind": "group", "level": "editor"});
+        let entries = if group.is_empty() { vec![ada] } else { vec![ada, entry] };
+        filled_for(&server, &database, json!({"default": {"level": default}, "entries": entries})).await;
+        let status = server.ask_as(name, "GET", &format!("/{database}/open"), ()).await.status;
+        assert_eq!(status.is_success(), !group.is_empty(), "{name} {group}");
+        let mut round = Vec::new();
+        for (route, writes) in
+            scrinium_http::routes().iter().flat_map(|route| [(route, false), (route, true)])
+        {
+            if !(writes && matches!(route.path, "/{db}/_acl" | "/{db}" | "/_session")) {
+                ask_all(&server, (&database, name), route, (writes, false), &mut round).await;
+            }
+        }
+        found.extend(round.into_iter().map(|told| format!("{name} {group}: {told}")));
     }
     assert!(
         found.is_empty(),

@@ -99,6 +99,11 @@ async fn every_route_refuses_strangers_and_other_methods() {
             } else {
                 assert_eq!(answer.status, usual, "{} {address}", entry.method);
             }
+            // What a domain's administrators and delegates may follows from access lists, not from routes.
+            for name in ["dora", "deputy"] {
+                let answer = server.ask_as(name, entry.method, &address, ()).await;
+                assert_eq!(answer.status, usual, "{name} {} {address}", entry.method);
+            }
         }
         let refused = server.ask("BREW", &address, ()).await;
         if route.methods.iter().all(|entry| entry.method != "*") {
