@@ -41,7 +41,7 @@ fn list() -> Value {
 fn a_default_reaches_people_of_domains_with_administrators_where_that_is_said() {
     let acme = domain_members("acme.example");
     let none = Vec::new();
-    let (home, own) = (vec!["*/home.example".to_owned()], vec![acme.clone(), CONFINED.to_owned()]);
+    let (home, own) = (vec!["*/home.example".to_owned()], vec![acme, CONFINED.to_owned()]);
     let other = vec!["*/beta.example".to_owned(), CONFINED.to_owned(), "staff".to_owned()];
     let table: [(Option<&str>, [bool; 4]); 5] = [
         (None, [true, true, false, false]),
