@@ -1,5 +1,7 @@
 //! MTA-STS (RFC 8461): domains say that mail to them goes encrypted, to hosts with certificates.
 
+use std::fmt;
+
 use scrinium_sender_authentication::{Answer, DomainName, Tags};
 
 /// Bytes of a policy (RFC 8461 §3.3 leaves it to us).
@@ -54,6 +56,12 @@ impl HostPattern {
             true => host.parent().as_ref() == Some(&self.name),
             false => *host == self.name,
         }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}", if self.is_wildcard { "*." } else { "" }, self.name)
     }
 }
 
@@ -140,8 +148,8 @@ impl StsPolicy {
             StsMode::None => "none",
         };
         let mut text = format!("version: STSv1\r\nmode: {mode}\r\n");
-        for HostPattern { is_wildcard, name } in &self.hosts {
-            text.push_str(&format!("mx: {}{name}\r\n", if *is_wildcard { "*." } else { "" }));
+        for host in &self.hosts {
+            text.push_str(&format!("mx: {host}\r\n"));
         }
         text.push_str(&format!("max_age: {}\r\n", self.max_age_seconds));
         text

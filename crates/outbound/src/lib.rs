@@ -17,6 +17,7 @@ mod resolve;
 mod rules;
 mod running;
 mod signing;
+mod sts;
 mod tls;
 
 pub use courier::{
@@ -26,8 +27,10 @@ pub use courier::{
 pub use index::{DiskDueIndex, IndexedEntry, Position};
 pub use manager::{ManagerOptions, QueueManager, RoundReport, Told};
 pub use orders::{Ordered, QueueOrder, QueueReport, queue_report};
+pub use questions::ServiceAnswer;
 pub use resolve::{Dns, DnsSetupError};
 pub use rules::{RuleFileError, read_rewrites, read_transports};
 pub use running::{Outbound, OutboundControls, OutboundHandle};
 pub use signing::{KeyFolder, KeyKeeper, PublishedKey, Signing};
+pub use sts::{POLICY_PORT, StsPolicies};
 pub use tls::{TlsClient, TlsSetupError};

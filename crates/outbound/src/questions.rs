@@ -33,6 +33,36 @@ impl Dns {
     }
 }
 
+/// What DNS says of a service (RFC 2782): priorities, weights, ports and hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServiceAnswer {
+    /// Where it is: priority, weight, port and host of each record.
+    Records(Vec<(u16, u16, u16, String)>),
+    /// There are none.
+    Absent,
+    /// DNS did not answer.
+    Failed,
+}
+
+impl Dns {
+    /// The SRV records of a name. It takes no longer than two tries.
+    pub async fn services(&self, name: &str) -> ServiceAnswer {
+        let Some(name) = whole_name(name) else { return ServiceAnswer::Absent };
+        match self.resolver.lookup(name, RecordType::SRV).await {
+            Ok(found) => {
+                let record = |data: &RData| match data {
+                    RData::SRV(srv) => Some((srv.priority, srv.weight, srv.port, srv.target.to_ascii())),
+                    _ => None,
+                };
+                let records = found.answers().iter().take(RECORDS_MAX).map(|answer| &answer.data);
+                ServiceAnswer::Records(records.filter_map(record).collect())
+            }
+            Err(error) if nothing_there(&error).is_some() => ServiceAnswer::Absent,
+            Err(_) => ServiceAnswer::Failed,
+        }
+    }
+}
+
 fn answer_of(kind: RecordType, records: &[Record]) -> Answer {
     let data = || records.iter().take(RECORDS_MAX).map(|record| &record.data);
     match kind {

@@ -9,12 +9,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use scrinium_clock::Clock;
 use scrinium_mail_queue::route::{
-    OwnHosts, Protection, ProtectionInputs, RelayHost, RouteError, Target, TargetOptions, Transport,
-    choose_protection, literal_target, targets,
+    OwnHosts, Protection, ProtectionInputs, RelayHost, RouteError, StsMode, StsPolicy, Target, TargetOptions,
+    Transport, choose_protection, literal_target, targets,
 };
 use scrinium_mail_queue::{
     AttemptId, Cause, ConnectionId, ConnectionUse, Ending, Network, Outcome, QueueEntry, Random, Transaction,
 };
+use scrinium_sender_authentication::DomainName;
 use scrinium_smtp::client::{
     ClientLimits, ClientLogin, ClientOptions, ClientTimes, LoginSecret, Outgoing, OutgoingRecipient,
     Protocol, TlsPolicy,
@@ -26,12 +27,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::connection::{Connection, Encryption};
 use super::outcomes::{
-    SessionResult, failed_connection, goes_plain, outcome_of, result_of_failure, result_of_message,
-    tries_next_host, unconnected,
+    SessionResult, failed_connection, goes_plain, is_about_tls, outcome_of, result_of_failure,
+    result_of_message, tries_next_host, unconnected,
 };
 use super::{AttemptReport, Claim, Courier, Event, SendJob, Way, WayJob};
 use crate::resolve::Dns;
 use crate::signing::Signing;
+use crate::sts::{self, StsPolicies};
 use crate::tls::TlsClient;
 
 /// How long a connection may take to be made.
@@ -77,6 +79,7 @@ struct Shared {
     tls: TlsClient,
     secrets: Box<dyn Secrets>,
     signing: Option<Signing>,
+    policies: Option<StsPolicies>,
     events: mpsc::Sender<Event>,
     runtime: Handle,
     clock: Clock,
@@ -91,7 +94,7 @@ impl NetworkCourier {
     pub fn new(
         options: NetworkOptions,
         (dns, tls, secrets): (Dns, TlsClient, Box<dyn Secrets>),
-        signing: Option<Signing>,
+        (signing, policies): (Option<Signing>, Option<StsPolicies>),
         events: mpsc::Sender<Event>,
         (clock, seed): (Clock, u64),
     ) -> Self {
@@ -101,6 +104,7 @@ impl NetworkCourier {
             tls,
             secrets,
             signing,
+            policies,
             events,
             runtime: Handle::current(),
             clock,
@@ -158,6 +162,14 @@ impl Shared {
             },
         };
         Ok(Way { targets: found })
+    }
+
+    /// What a domain asks of those who send to it, if anything.
+    async fn policy(&self, job: &SendJob) -> Option<StsPolicy> {
+        let policies =
+            self.policies.as_ref().filter(|_| matches!(job.transport, Transport::Exchangers { .. }))?;
+        let domain = DomainName::parse(&job.entry.destination.host)?;
+        policies.of(&domain).await.map(|policy| sts::for_route(&policy))
     }
 
     /// Hosts that an administrator has named may be anywhere.
@@ -239,6 +251,8 @@ struct Delivery<'s> {
     result: Option<SessionResult>,
     used: ConnectionUse,
     deadline_ms: u64,
+    /// What the domain asks for.
+    policy: Option<StsPolicy>,
 }
 
 impl<'s> Delivery<'s> {
@@ -253,6 +267,7 @@ impl<'s> Delivery<'s> {
             result: None,
             used: ConnectionUse::Closed,
             deadline_ms: shared.clock.now_ms().saturating_add(scrinium_clock::milliseconds(session)),
+            policy: None,
         }
     }
 
@@ -284,6 +299,7 @@ impl<'s> Delivery<'s> {
                 }
             }
         }
+        self.policy = self.shared.policy(job).await;
         let had_way = job.way.is_some();
         for (number, target) in way.unwrap_or_default().targets.iter().enumerate() {
             let needs_claim = number > 0 || !had_way;
@@ -319,6 +335,7 @@ impl<'s> Delivery<'s> {
     /// Connects to one address, and sends over the connection.
     async fn try_target(&mut self, target: &Target, job: &SendJob) {
         let Some(plan) = self.plan(target, job) else {
+            self.breached(target, job, "the policy does not name it");
             let error = RouteError::PolicyMismatch(job.entry.destination.host.clone());
             return self.settle_open(&error.outcome());
         };
@@ -326,7 +343,7 @@ impl<'s> Delivery<'s> {
             Ok(plan) => plan,
             Err(outcome) => return self.settle_open(&outcome),
         };
-        let failure = self.converse(target, &plan, plan.policy, job).await;
+        let (plan, failure) = self.converse_as_policy_says(target, plan, job).await;
         if let Some(said) = failure {
             if goes_plain(plan.protection, &said) {
                 // A handshake that fails is no reason to keep a message back that would have gone without TLS.
@@ -334,6 +351,46 @@ impl<'s> Delivery<'s> {
             } else if said.reason == scrinium_smtp::client::Reason::TlsFailed {
                 tracing::info!(host = %target.host, reason = %said.text, "TLS could not be had");
             }
+        }
+    }
+
+    /// One connection, as the domain's policy wants it. While it is only tested, another one as if there were none.
+    async fn converse_as_policy_says(
+        &mut self,
+        target: &Target,
+        plan: Plan,
+        job: &SendJob,
+    ) -> (Plan, Option<scrinium_smtp::client::Said>) {
+        let mode = self.policy.as_ref().map_or(StsMode::None, |policy| policy.mode);
+        let is_named = self.policy.as_ref().is_none_or(|policy| policy.allows(&target.host));
+        if mode == StsMode::Testing && !is_named {
+            self.breached(target, job, "the policy does not name it");
+        }
+        // RFC 8461 §5: with `testing`, what would have failed is found out, and the message goes all the same.
+        let is_trial = mode == StsMode::Testing && is_named && plan.protection == Protection::Opportunistic;
+        if !is_trial {
+            let failure = self.converse(target, &plan, plan.policy, job).await;
+            if mode == StsMode::Enforce && failure.as_ref().is_some_and(is_about_tls) {
+                self.breached(target, job, "it has no TLS, or no valid certificate");
+            }
+            return (plan, failure);
+        }
+        let config = Arc::clone(&self.shared.tls.verified);
+        let encryption = Encryption { config, host: plan.encryption.host.clone() };
+        let trial = Plan { encryption, ..plan.clone() };
+        let failure = self.converse(target, &trial, TlsPolicy::Required, job).await;
+        if !failure.as_ref().is_some_and(is_about_tls) {
+            return (plan, failure);
+        }
+        self.breached(target, job, "it has no TLS, or no valid certificate");
+        let failure = self.converse(target, &plan, plan.policy, job).await;
+        (plan, failure)
+    }
+
+    /// Notes that a host is not as the domain's policy wants it.
+    fn breached(&self, target: &Target, job: &SendJob, reason: &str) {
+        if let (Some(policies), Some(policy)) = (&self.shared.policies, &self.policy) {
+            policies.breached(&job.entry.destination.host, &target.host, policy.mode, reason);
         }
     }
 
@@ -508,7 +565,8 @@ impl<'s> Delivery<'s> {
         };
         let is_lmtp = matches!(job.transport, Transport::Lmtp { .. });
         let require_tls = job.entry.envelope.require_tls;
-        let inputs = ProtectionInputs { rule, relay, require_tls, ..ProtectionInputs::default() };
+        let policy = self.policy.as_ref();
+        let inputs = ProtectionInputs { rule, relay, policy, require_tls, ..ProtectionInputs::default() };
         let protection = choose_protection(&inputs, &target.host)?;
         let login = match relay.map(|relay| self.login(relay)).transpose() {
             Ok(login) => login.flatten(),
@@ -555,6 +613,7 @@ impl<'s> Delivery<'s> {
 }
 
 /// How a host is connected to.
+#[derive(Clone)]
 struct Plan {
     port: u16,
     protection: Protection,

@@ -174,6 +174,11 @@ pub(super) fn goes_plain(protection: Protection, said: &Said) -> bool {
     protection == Protection::Opportunistic && said.reason == Reason::TlsFailed
 }
 
+/// Whether a connection came to nothing because it could not be encrypted as it had to be.
+pub(super) fn is_about_tls(said: &Said) -> bool {
+    matches!(said.reason, Reason::TlsFailed | Reason::NoTls)
+}
+
 /// A text of a stranger: one line, of at most 600 bytes.
 pub(super) fn clean(text: &str) -> String {
     let mut clean = String::new();

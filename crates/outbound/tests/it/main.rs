@@ -15,4 +15,5 @@ mod questions;
 mod queue;
 mod signing;
 mod sink;
+mod sts;
 mod wire;

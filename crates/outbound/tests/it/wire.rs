@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustls::pki_types::CertificateDer;
 use scrinium_clock::Clock;
 use scrinium_mail_queue::route::{OwnHosts, RelayHost, TargetOptions, TlsRule, Transport, TransportTable};
 use scrinium_mail_queue::{Queue, SchedulerOptions};
 use scrinium_outbound::{
-    Dns, NetworkCourier, NetworkOptions, Outbound, OutboundHandle, Secrets, Signing, TlsClient, queue_report,
+    Dns, NetworkCourier, NetworkOptions, Outbound, OutboundHandle, Secrets, Signing, StsPolicies, TlsClient,
+    queue_report,
 };
 use scrinium_smtp::client::ClientTimes;
 use serde_json::{Value, json};
@@ -27,6 +29,7 @@ impl Secrets for NoSecrets {
 pub struct World {
     pub server: Server,
     pub handle: OutboundHandle,
+    policies: Option<StsPolicies>,
     _folder: tempfile::TempDir,
 }
 
@@ -39,6 +42,8 @@ pub struct Wish {
     pub command_ms: u64,
     pub scheduler: SchedulerOptions,
     pub signing: Option<Signing>,
+    /// Domains have policies, which web servers have at this port; with authorities that are trusted.
+    pub sts: Option<(u16, Vec<CertificateDer<'static>>)>,
 }
 
 impl Wish {
@@ -51,6 +56,7 @@ impl Wish {
             command_ms: 10_000,
             scheduler: SchedulerOptions::default(),
             signing: None,
+            sts: None,
         }
     }
 }
@@ -68,11 +74,18 @@ pub fn world(dns: SocketAddr, wish: Wish) -> World {
         times: ClientTimes { command_ms: wish.command_ms, ..ClientTimes::default() },
         session: wish.session,
     };
-    let parts = (Dns::new(&[dns]).unwrap(), TlsClient::new(Vec::new()).unwrap(), Box::new(NoSecrets) as _);
-    let courier = NetworkCourier::new(options, parts, wish.signing, channel.0.clone(), (clock.clone(), 3));
+    let (port, authorities) = wish.sts.map_or((None, Vec::new()), |(port, trusted)| (Some(port), trusted));
+    let (dns, tls) = (Dns::new(&[dns]).unwrap(), TlsClient::new(authorities).unwrap());
+    let policies = port.map(|port| {
+        let targets = options.targets.clone();
+        StsPolicies::new(server.queue.database(), (dns.clone(), &tls, clock.clone()), targets, port)
+    });
+    let asked = (wish.signing, policies.clone());
+    let parts = (dns, tls, Box::new(NoSecrets) as _);
+    let courier = NetworkCourier::new(options, parts, asked, channel.0.clone(), (clock.clone(), 3));
     let manager = server.manager(Arc::new(courier), wish.scheduler);
     let handle = Outbound::new(manager, channel, clock).start();
-    World { server, handle, _folder: folder }
+    World { server, handle, policies, _folder: folder }
 }
 
 impl World {
@@ -97,6 +110,17 @@ impl World {
 
     pub fn entries(&self) -> Vec<serde_json::Map<String, Value>> {
         self.server.documents("smtp.box")
+    }
+
+    /// How many destinations say why they wait.
+    pub fn reasons(&self) -> usize {
+        let report = queue_report(self.server.queue.database(), None, 0).unwrap();
+        report.destinations.into_values().filter(|destination| destination.reason.is_some()).count()
+    }
+
+    /// Attempts that were not as a policy wants them.
+    pub fn breaches(&self) -> u64 {
+        self.policies.as_ref().map_or(0, StsPolicies::breaches)
     }
 
     /// Why the only entry waits.
