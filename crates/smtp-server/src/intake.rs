@@ -9,14 +9,15 @@ use scrinium_mail::{
     DepositError, Deposited, EnvelopeItems, IncomingMail, IncomingMessage, MessageSource, RecipientItems,
     SenderVerdict,
 };
-use scrinium_sender_authentication::MessageReader;
+use scrinium_sender_authentication::{MessageReader, ReadMessage};
 use scrinium_smtp::{Answer, Envelope, RecipientVerdict, Refusal, RepeatId, TextSummary};
 use scrinium_smtp_wire::{ForwardPath, Return};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
 use crate::desk::{Desk, MailKeeper, address_of};
-use crate::sender_check::{CheckedHead, SenderCheck};
+use crate::filters::{Filtered, FilteredMessage, Filters};
+use crate::sender_check::SenderCheck;
 use crate::spool::{Spool, SpoolBudget, SpoolRoom};
 
 /// Read of a text at a time, to check it.
@@ -30,9 +31,16 @@ pub(crate) struct Intake {
     budget: SpoolBudget,
     mail: IncomingMail,
     workers: WorkerPool,
-    check: Option<SenderCheck>,
+    look: Look,
     accepted: Counter,
     repeated: Counter,
+}
+
+/// What looks at messages of other servers before they are stored.
+#[derive(Default)]
+pub(crate) struct Look {
+    pub(crate) check: Option<SenderCheck>,
+    pub(crate) filters: Option<Filters>,
 }
 
 /// A message of which the text is coming.
@@ -49,7 +57,7 @@ impl Intake {
         protocol: &str,
         budget: SpoolBudget,
         mail: IncomingMail,
-        (workers, check): (WorkerPool, Option<SenderCheck>),
+        (workers, look): (WorkerPool, Look),
         registry: &Registry,
     ) -> Self {
         let counter = |name: &str| registry.counter(&format!("{protocol}.{name}"));
@@ -57,7 +65,7 @@ impl Intake {
             budget,
             mail,
             workers,
-            check,
+            look,
             accepted: counter("Messages"),
             repeated: counter("Messages.Repeated"),
         }
@@ -127,9 +135,13 @@ impl Intake {
     ) -> Result<Deposited, Refusal> {
         let mail = self.mail.clone();
         let store = move |whole: &WholeMessage| mail.accept(&whole.id, &whole.message);
-        let deposited = self.stored(incoming, desk, (summary, submitter), store).await?;
-        self.count(deposited);
-        Ok(deposited)
+        match self.stored(incoming, desk, (summary, submitter), store).await? {
+            Some(deposited) => {
+                self.count(deposited);
+                Ok(deposited)
+            }
+            None => Ok(Deposited::Now),
+        }
     }
 
     /// The same for each recipient alone, in their order.
@@ -143,28 +155,29 @@ impl Intake {
         let store =
             move |whole: &WholeMessage| Ok(mail.accept_each(&whole.id, &whole.message, &whole.recipients));
         match self.stored(incoming, desk, (summary, None), store).await {
-            Ok(each) => each.into_iter().map(|stored| self.answer(stored)).collect(),
+            Ok(Some(each)) => each.into_iter().map(|stored| self.answer(stored)).collect(),
+            Ok(None) => vec![Ok(Deposited::Now); count],
             Err(refusal) => vec![Err(refusal); count],
         }
     }
 
-    /// What `store` gives for the whole message, on a thread that may wait for the disk.
+    /// What `store` gives for the whole message, on a thread that may wait for the disk; `None` if a filter has thrown it away.
     async fn stored<T: Send + 'static>(
         &self,
         incoming: IncomingText,
         desk: &Desk,
         (summary, submitter): (TextSummary, Option<String>),
         store: impl FnOnce(&WholeMessage) -> Result<T, DepositError> + Send + 'static,
-    ) -> Result<T, Refusal> {
+    ) -> Result<Option<T>, Refusal> {
         let IncomingText { envelope, spool, return_path } = incoming;
-        let examined = self.check.as_ref().and_then(|check| Some((check, check.examined(&envelope)?)));
-        let (text, sender): (WholeText, _) = match examined {
-            Some(examined) => {
-                let (checked, sender) =
-                    self.checked(examined, (&envelope, desk), (spool, return_path)).await?;
-                (Box::new(move || Ok(checked)), Some(sender))
+        let check = self.look.check.as_ref().and_then(|check| Some((check, check.examined(&envelope)?)));
+        let (text, sender): (WholeText, _) = if check.is_some() || self.look.filters.is_some() {
+            match self.looked_at(check, (&envelope, desk), (spool, return_path)).await? {
+                Some((looked_at, sender)) => (Box::new(move || Ok(looked_at)), sender),
+                None => return Ok(None),
             }
-            None => (Box::new(move || spool.finish()), None),
+        } else {
+            (Box::new(move || spool.finish()), None)
         };
         let recipients = desk.recipients(&envelope);
         let work = move || {
@@ -178,7 +191,7 @@ impl Intake {
             store(&WholeMessage { id: memo_id(&summary.repeat_ids), message, recipients })
         };
         match self.workers.run(work).await {
-            Ok(stored) => stored.map_err(|error| refusal_of(&error)),
+            Ok(stored) => stored.map(Some).map_err(|error| refusal_of(&error)),
             Err(error) => {
                 tracing::warn!(%error, "a message was not taken");
                 Err(Refusal::trouble())
@@ -190,18 +203,62 @@ impl Intake {
         stored.inspect(|deposited| self.count(*deposited)).map_err(|error| refusal_of(&error))
     }
 
-    /// The text of a message of another server, with what was found out about its sender.
-    async fn checked(
+    /// The text of a message of another server with what was found out about its sender, as filters have left it; `None` if one has
+    /// thrown it away.
+    async fn looked_at(
         &self,
-        (check, address): (&SenderCheck, IpAddr),
+        check: Option<(&SenderCheck, IpAddr)>,
         (envelope, desk): (&Envelope, &Desk),
         (spool, return_path): (Spool, Vec<u8>),
-    ) -> Result<((MessageSource, SpoolRoom), SenderVerdict), Refusal> {
-        let return_path_bytes = return_path.len() as u64;
+    ) -> Result<Option<((MessageSource, SpoolRoom), Option<SenderVerdict>)>, Refusal> {
+        let (source, mut room, message) = self.read(spool, return_path.len() as u64).await?;
+        let head_end = return_path.len() as u64 + message.head.len() as u64;
+        let mut sender = None;
+        let head = match check {
+            Some((check, address)) => {
+                let checked = check.check((&message, address), envelope).await?;
+                if !checked.sender.is_vouched_for {
+                    desk.check_unproven(envelope, checked.is_undecided)?;
+                }
+                sender = Some(checked.sender);
+                checked.head
+            }
+            None => message.head,
+        };
+        let Some(filters) = &self.look.filters else {
+            let source = source.with_beginning([return_path, head].concat().into(), head_end);
+            return Ok(Some(((source, room), sender)));
+        };
+        let mut filtered = FilteredMessage { head, source, head_end, body: None };
+        let is_suspect = match filters.pass(&mut filtered, envelope).await? {
+            Filtered::Discarded => return Ok(None),
+            Filtered::GoesOn { is_suspect } => is_suspect,
+        };
+        if is_suspect {
+            let known = sender.unwrap_or(SenderVerdict { is_vouched_for: true, is_suspect });
+            sender = Some(SenderVerdict { is_suspect, ..known });
+        }
+        let FilteredMessage { head, source, body, .. } = filtered;
+        let (beginning, replaced_bytes) = match body {
+            Some(body) => ([&return_path[..], &head, b"\r\n", &body].concat(), source.len()),
+            None => ([return_path, head].concat(), head_end),
+        };
+        room.hold_memory(beginning.len())
+            .then_some(())
+            .ok_or_else(|| unkept(&ErrorKind::QuotaExceeded.into()))?;
+        Ok(Some(((source.with_beginning(beginning.into(), replaced_bytes), room), sender)))
+    }
+
+    /// Reads a whole text behind its first bytes, which are this server's.
+    async fn read(
+        &self,
+        spool: Spool,
+        first_bytes: u64,
+    ) -> Result<(MessageSource, SpoolRoom, ReadMessage), Refusal> {
         let read = move || -> io::Result<_> {
             let (source, mut room) = spool.finish()?;
             let mut reader = MessageReader::default();
-            let mut position = return_path_bytes;
+            let mut position = first_bytes;
             loop {
                 let piece = source.piece(position, READ_BYTES)?;
                 if piece.is_empty() {
@@ -215,21 +272,13 @@ impl Intake {
             room.hold_memory(message.head.len() * 2).then_some(()).ok_or(ErrorKind::QuotaExceeded)?;
             Ok((source, room, message))
         };
-        let (source, room, message) = match self.workers.run(read).await {
-            Ok(Ok(read)) => read,
-            Ok(Err(error)) => return Err(unkept(&error)),
+        match self.workers.run(read).await {
+            Ok(read) => read.map_err(|error| unkept(&error)),
             Err(error) => {
                 tracing::warn!(%error, "a message was not taken");
-                return Err(Refusal::trouble());
+                Err(Refusal::trouble())
             }
-        };
-        let CheckedHead { head, sender, is_undecided } = check.check((&message, address), envelope).await?;
-        if !sender.is_vouched_for {
-            desk.check_unproven(envelope, is_undecided)?;
         }
-        let replaced_bytes = return_path_bytes + message.head.len() as u64;
-        let source = source.with_beginning([return_path, head].concat().into(), replaced_bytes);
-        Ok(((source, room), sender))
     }
 
     fn count(&self, deposited: Deposited) {

@@ -13,6 +13,8 @@
 mod allowance;
 mod connection;
 mod desk;
+mod filters;
+mod gate;
 mod guest;
 mod intake;
 mod protocol;
@@ -23,6 +25,8 @@ mod spool;
 mod submission;
 
 pub use allowance::{AllowanceLimits, Allowances};
+pub use filters::{FilterAddress, FilterOptions};
+pub use gate::{GateOptions, ListOptions};
 pub use guest::{Guest, Surroundings};
 pub use protocol::{PortSecurity, SmtpProtocol};
 pub use reception::{Reception, ReceptionOptions};

@@ -1,5 +1,6 @@
 //! Messages for people of this server: who they are, and the mail files that messages go into.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -15,8 +16,10 @@ use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
 use crate::desk::Desk;
+use crate::filters::{FilterOptions, Filters};
+use crate::gate::{Gate, GateOptions, Passage};
 use crate::guest::{Guest, Surroundings};
-use crate::intake::{IncomingText, Intake};
+use crate::intake::{IncomingText, Intake, Look};
 use crate::sender_check::{SenderCheck, SenderCheckOptions};
 use crate::spool::SpoolBudget;
 
@@ -32,6 +35,10 @@ pub struct ReceptionOptions {
     pub accounts: Accounts,
     /// How messages of other servers are checked; `None`: they are not.
     pub check: Option<SenderCheckOptions>,
+    /// Which programs look at messages of other servers, if any do.
+    pub filters: Option<FilterOptions>,
+    /// What strangers have to pass before a text, if anything.
+    pub gate: Option<GateOptions>,
 }
 
 /// Takes messages for people of this server. Clones share it.
@@ -45,6 +52,7 @@ struct Shared {
     accounts: Accounts,
     desk: Desk,
     intake: Intake,
+    gate: Option<Gate>,
     refused: Counter,
 }
 
@@ -58,14 +66,19 @@ impl Reception {
         workers: WorkerPool,
         registry: &Registry,
     ) -> Self {
-        let ReceptionOptions { service, postmasters, budget, accounts, check } = options;
-        let check = check.map(|check| SenderCheck::register(check, registry));
+        let ReceptionOptions { service, postmasters, budget, accounts, check, filters, gate } = options;
+        let look = Look {
+            check: check.map(|check| SenderCheck::register(check, registry)),
+            filters: filters.map(|filters| Filters::register(filters, workers.clone(), registry)),
+        };
+        let gate = gate.map(|gate| Gate::register(gate, workers.clone(), registry));
         let protocol = if service == Service::Lmtp { "LMTP" } else { "SMTP" };
         let shared = Shared {
             service,
             accounts,
             desk: Desk { resolver, postmasters },
-            intake: Intake::register(protocol, budget, mail, (workers, check), registry),
+            intake: Intake::register(protocol, budget, mail, (workers, look), registry),
+            gate,
             refused: registry.counter(&format!("{protocol}.Recipients.Refused")),
         };
         Self { shared: Arc::new(shared) }
@@ -77,7 +90,13 @@ impl Surroundings for Reception {
         let accounts = &self.shared.accounts;
         let network = || accounts.account(&Holder::Network(accounts.network(link.peer.address)));
         let account = (self.shared.service != Service::Lmtp).then(network);
-        Box::new(Sender { shared: Arc::clone(&self.shared), account, incoming: None })
+        Box::new(Sender {
+            shared: Arc::clone(&self.shared),
+            account,
+            address: link.peer.address,
+            passage: Passage::default(),
+            incoming: None,
+        })
     }
 }
 
@@ -86,6 +105,8 @@ struct Sender {
     shared: Arc<Shared>,
     /// Whose room its messages take.
     account: Option<Account>,
+    address: IpAddr,
+    passage: Passage,
     incoming: Option<IncomingText>,
 }
 
@@ -94,7 +115,7 @@ impl Guest for Sender {
         async move {
             match request {
                 Request::Greet(_) | Request::Sender(_) => Answer::Accepted,
-                Request::Recipient(question) => Answer::Recipient(self.shared.verdict(&question).await),
+                Request::Recipient(question) => Answer::Recipient(self.verdict(&question).await),
                 Request::Begin(envelope) => {
                     self.shared.intake.begin(*envelope, self.account.as_ref(), &mut self.incoming).await
                 }
@@ -115,6 +136,20 @@ impl Guest for Sender {
 }
 
 impl Sender {
+    /// Whether a recipient is taken, from this client and now.
+    async fn verdict(&mut self, question: &RecipientQuestion) -> RecipientVerdict {
+        let verdict = self.shared.verdict(question).await;
+        let gate = self.shared.gate.as_ref().filter(|_| verdict == RecipientVerdict::Accepted);
+        let Some(gate) = gate else { return verdict };
+        match gate.refusal(self.address, &mut self.passage, question).await {
+            Some(refusal) => {
+                self.shared.refused.add(1);
+                RecipientVerdict::Refused(refusal)
+            }
+            None => verdict,
+        }
+    }
+
     /// The message is safe for all its recipients when this answers, or none of it is kept.
     async fn finish(&mut self, summary: TextSummary) -> Answer {
         let Some(incoming) = self.incoming.take() else { return Answer::Trouble };

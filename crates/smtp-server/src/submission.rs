@@ -21,7 +21,7 @@ use scrinium_worker::WorkerPool;
 use crate::allowance::{Allowances, Reservation};
 use crate::desk::Desk;
 use crate::guest::{Guest, Surroundings};
-use crate::intake::{IncomingText, Intake};
+use crate::intake::{IncomingText, Intake, Look};
 use crate::send_rights::SendRights;
 use crate::spool::SpoolBudget;
 
@@ -74,7 +74,13 @@ impl Submission {
         let counter = |name: &str| registry.counter(&format!("Submission.{name}"));
         let shared = Shared {
             desk: Desk { resolver, postmasters: options.postmasters.clone() },
-            intake: Intake::register("Submission", options.budget.clone(), mail, (workers, None), registry),
+            intake: Intake::register(
+                "Submission",
+                options.budget.clone(),
+                mail,
+                (workers, Look::default()),
+                registry,
+            ),
             refused: counter("Recipients.Refused"),
             forbidden: counter("Senders.Refused"),
             overspent: counter("Limited"),

@@ -20,8 +20,8 @@ use scrinium_mail::{IncomingMail, Mailboxes, Resolver, Router, RouterOptions, SO
 use scrinium_port::{Port, PortCounters, PortSettings, Ports};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
-    AllowanceLimits, Allowances, PortSecurity, Reception, ReceptionOptions, SendRights, SenderCheckOptions,
-    SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    AllowanceLimits, Allowances, FilterOptions, GateOptions, PortSecurity, Reception, ReceptionOptions,
+    SendRights, SenderCheckOptions, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -56,6 +56,25 @@ pub(crate) struct Setting {
     pub(crate) rights: Option<Arc<dyn SendRights>>,
     /// How senders are checked.
     pub(crate) check: Option<SenderCheckOptions>,
+    pub(crate) filters: Option<FilterOptions>,
+    pub(crate) gate: Option<GateOptions>,
+}
+
+impl Setting {
+    fn new(service: Service) -> Self {
+        Self {
+            options: ServerOptions::new(service, "mx.acme.example"),
+            begins_with_tls: false,
+            trusts_loopback: false,
+            limits: AllowanceLimits { messages: 0, recipients: 0 },
+            reaches_others: false,
+            tokens: None,
+            rights: None,
+            check: None,
+            filters: None,
+            gate: None,
+        }
+    }
 }
 
 /// When the clock of a server for submission begins.
@@ -84,16 +103,7 @@ impl Server {
     }
 
     pub(crate) fn start_as(service: Service, change: impl FnOnce(&mut Setting)) -> Self {
-        let mut setting = Setting {
-            options: ServerOptions::new(service, "mx.acme.example"),
-            begins_with_tls: false,
-            trusts_loopback: false,
-            limits: AllowanceLimits { messages: 0, recipients: 0 },
-            reaches_others: false,
-            tokens: None,
-            rights: None,
-            check: None,
-        };
+        let mut setting = Setting::new(service);
         change(&mut setting);
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::new();
@@ -237,7 +247,8 @@ fn surroundings(
     let postmasters = vec!["bob".to_owned()];
     if service != Service::Submission {
         let check = setting.check.clone();
-        let options = ReceptionOptions { service, postmasters, budget, accounts, check };
+        let (filters, gate) = (setting.filters.clone(), setting.gate.clone());
+        let options = ReceptionOptions { service, postmasters, budget, accounts, check, filters, gate };
         return Arc::new(Reception::new(options, resolver, mail, workers, registry));
     }
     let records: Arc<dyn CredentialRecords> = directory.clone();

@@ -1,0 +1,202 @@
+//! Programs that look at whole messages before they are stored: those that speak milter's protocol, as rspamd, ClamAV, OpenDKIM and
+//! SpamAssassin do.
+//!
+//! They are asked one after the other when a message is there, each over a connection of its own, within a time. What one says of a
+//! recipient holds for the message. Nobody's thread waits for them.
+
+mod changes;
+mod talk;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use scrinium_mail::MessageSource;
+use scrinium_mail_filters::milter::{MilterError, Verdict};
+use scrinium_smtp::{Envelope, Refusal};
+use scrinium_statistics::{Counter, Registry};
+use scrinium_worker::WorkerPool;
+
+use changes::apply;
+use talk::{Conclusion, Talk};
+
+/// Where a filter listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilterAddress {
+    /// A host and a port.
+    Network(String),
+    /// A socket of the file system.
+    Socket(PathBuf),
+}
+
+impl FilterAddress {
+    /// Reads `HOST:PORT` or `unix:PATH`.
+    ///
+    /// # Errors
+    /// Says what is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("{text:?} is no filter's address: write it like 127.0.0.1:11332 or unix:/run/filter.sock")
+        };
+        if let Some(path) = text.strip_prefix("unix:") {
+            let fine = path.starts_with('/') && !path.contains('\0');
+            return fine.then(|| Self::Socket(path.into())).ok_or_else(wrong);
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+        let is_host = !host.is_empty()
+            && host.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-:[]".contains(letter));
+        (is_port && is_host).then(|| Self::Network(text.to_owned())).ok_or_else(wrong)
+    }
+}
+
+impl std::fmt::Display for FilterAddress {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Network(address) => formatter.write_str(address),
+            Self::Socket(path) => write!(formatter, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Which programs look at messages.
+#[derive(Clone, Debug)]
+pub struct FilterOptions {
+    /// In the order in which they are asked.
+    pub milters: Vec<FilterAddress>,
+    /// Whether a message goes on without a filter that does not answer. Otherwise its sender is to try again later.
+    pub passes_unfiltered: bool,
+    /// How long a filter may take for one message.
+    pub timeout: Duration,
+    /// What this server calls itself.
+    pub server: String,
+}
+
+/// Why a filter said nothing that can be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FilterFault {
+    #[error("it cannot be reached: {0}")]
+    Unreachable(std::io::Error),
+    #[error("its connection broke: {0}")]
+    Broken(std::io::Error),
+    #[error("it hung up")]
+    HungUp,
+    #[error("it took too long")]
+    Time,
+    #[error(transparent)]
+    Protocol(#[from] MilterError),
+    #[error("the message cannot be read: {0}")]
+    Message(std::io::Error),
+}
+
+/// A message on its way through filters.
+pub(crate) struct FilteredMessage {
+    /// Its head as it is now.
+    pub(crate) head: Vec<u8>,
+    /// The message as it came.
+    pub(crate) source: MessageSource,
+    /// Where in `source` the head ends.
+    pub(crate) head_end: u64,
+    /// The body that a filter has put in the place of the one in `source`.
+    pub(crate) body: Option<Bytes>,
+}
+
+/// What became of a message that was not refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Filtered {
+    /// It goes on; `is_suspect` if a filter wants it put aside.
+    GoesOn { is_suspect: bool },
+    /// Its sender hears that it was taken, and nobody gets it.
+    Discarded,
+}
+
+/// Asks filters.
+pub(crate) struct Filters {
+    options: FilterOptions,
+    workers: WorkerPool,
+    refused: Counter,
+    discarded: Counter,
+    failed: Counter,
+}
+
+impl Filters {
+    /// Registers `SMTP.Filters.Refused`, `SMTP.Filters.Discarded` and `SMTP.Filters.Failed`.
+    pub(crate) fn register(options: FilterOptions, workers: WorkerPool, registry: &Registry) -> Self {
+        let counter = |name: &str| registry.counter(&format!("SMTP.Filters.{name}"));
+        let (refused, discarded, failed) = (counter("Refused"), counter("Discarded"), counter("Failed"));
+        Self { options, workers, refused, discarded, failed }
+    }
+
+    /// Lets a message through all filters, which may change it.
+    pub(crate) async fn pass(
+        &self,
+        message: &mut FilteredMessage,
+        envelope: &Envelope,
+    ) -> Result<Filtered, Refusal> {
+        let mut is_suspect = false;
+        for address in &self.options.milters {
+            let talk = Talk { address, server: &self.options.server, workers: &self.workers };
+            let asked = tokio::time::timeout(self.options.timeout, talk.about(message, envelope)).await;
+            match asked.unwrap_or(Err(FilterFault::Time)) {
+                Ok(Conclusion::Changes(changes)) => is_suspect |= apply(message, changes, address),
+                Ok(Conclusion::Discarded) => {
+                    self.discarded.add(1);
+                    return Ok(Filtered::Discarded);
+                }
+                Ok(Conclusion::Refused(verdict)) => {
+                    self.refused.add(1);
+                    return Err(refusal(verdict));
+                }
+                Err(error) => self.failed(address, &error)?,
+            }
+        }
+        Ok(Filtered::GoesOn { is_suspect })
+    }
+
+    /// A filter that said nothing: the message goes on without it, or waits.
+    fn failed(&self, address: &FilterAddress, error: &FilterFault) -> Result<(), Refusal> {
+        self.failed.add(1);
+        let passes = self.options.passes_unfiltered;
+        tracing::warn!(filter = %address, %error, passes, "a filter of mail does not do its work");
+        if passes {
+            return Ok(());
+        }
+        Err(Refusal::new(451, 3, 0, "A filter of this server does not answer now. Try again later"))
+    }
+}
+
+/// What the client hears.
+fn refusal(verdict: Verdict) -> Refusal {
+    match verdict {
+        Verdict::Reply(code, text) => {
+            let (enhanced, words) = text.split_once(' ').unwrap_or(("", &text));
+            let mut numbers = enhanced.split('.').map(str::parse::<u16>);
+            match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
+                (Some(Ok(_)), Some(Ok(subject)), Some(Ok(detail)), None) => {
+                    Refusal::new(code, subject, detail, words)
+                }
+                _ => Refusal::new(code, 7, 1, &text),
+            }
+        }
+        Verdict::Reject => Refusal::new(550, 7, 1, "A filter of this server refuses the message"),
+        _ => {
+            Refusal::new(451, 7, 1, "A filter of this server does not take the message now. Try again later")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_what_is_none_is_refused() {
+        for text in ["127.0.0.1:11332", "[::1]:8891", "filter.example:1", "unix:/run/clamav/milter.sock"] {
+            assert_eq!(FilterAddress::parse(text).map(|address| address.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "host", "host:", ":1", "host:0", "host:70000", "a b:1", "unix:relative", "unix:/a\0"]
+        {
+            assert!(FilterAddress::parse(text).is_err(), "{text:?}");
+        }
+    }
+}
