@@ -56,6 +56,7 @@ mod indexes;
 mod intake;
 mod linger;
 mod mail_rules;
+mod mail_setup;
 mod multipart;
 mod observer;
 mod open_revisions;
@@ -104,6 +105,7 @@ pub use authority::{
 };
 pub use error::HttpError;
 pub use mail_rules::{MailRules, MailRulesOf, MailRulesRefusal};
+pub use mail_setup::MailSetup;
 pub use observer::{Observer, Operated, Used};
 pub use operation_log::OperationLogOptions;
 pub use operations::Operation;

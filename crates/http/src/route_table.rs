@@ -11,9 +11,9 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
-    database_updates, databases, design, document, find, folder, handler, held, indexes, mail_rules, openapi,
-    provider_sign_in, replication, server_pages, session, settings, text_search, transaction, unread,
-    web_pages, write,
+    database_updates, databases, design, document, find, folder, handler, held, indexes, mail_rules,
+    mail_setup, openapi, provider_sign_in, replication, server_pages, session, settings, text_search,
+    transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -33,6 +33,9 @@ const MB: usize = 1 << 20;
 const NOTHING: Limits = Limits { body: BodyLimit::Nothing, gzip: false, elements: 0, seconds: 10 };
 /// A name and a password, or a command line. Never compressed: a log-in comes from anybody.
 const LINE: Limits = Limits { body: BodyLimit::Bytes(4 * KB), gzip: false, elements: 100, seconds: 10 };
+/// What Outlook posts to find its server, which has some hundred bytes.
+const AUTODISCOVER: Limits =
+    Limits { body: BodyLimit::Bytes(16 * KB), gzip: false, elements: 0, seconds: 10 };
 /// What an authenticator has made, with certificates of its maker.
 const CREDENTIAL: Limits =
     Limits { body: BodyLimit::Bytes(64 * KB), gzip: false, elements: 1_000, seconds: 10 };
@@ -125,6 +128,9 @@ const READ: &[&str] = &[
     "open_revs",
 ];
 const PERSONS: &[&str] = &["person"];
+const MAIL_ADDRESS: &[&str] = &["emailaddress"];
+/// With the letters that Outlook writes, and in small ones.
+const AUTODISCOVER_PLACE: &[&str] = &["Email", "email", "Protocol", "protocol"];
 const WRITE: &[&str] = &["rev", "new_edits", "folder", "read_by"];
 const CHANGES: &[&str] = &[
     "since",
@@ -239,6 +245,53 @@ static ROUTES: &[Route] = &[
                 Box::pin(credentials::confirm_first_totp(c, b))
             }),
         ],
+    },
+    Route {
+        path: "/.well-known/autoconfig/mail/config-v1.1.xml",
+        methods: &[get(Operation::Other, ANONYMOUS, MAIL_ADDRESS, |c, _| {
+            Box::pin(ready(mail_setup::automatic_configuration(c)))
+        })],
+    },
+    Route {
+        path: "/mail/config-v1.1.xml",
+        methods: &[get(Operation::Other, ANONYMOUS, MAIL_ADDRESS, |c, _| {
+            Box::pin(ready(mail_setup::automatic_configuration(c)))
+        })],
+    },
+    Route {
+        path: "/.well-known/mta-sts.txt",
+        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(mail_setup::sts_policy(c))))],
+    },
+    Route {
+        path: "/autodiscover/autodiscover.xml",
+        methods: &[ask(Operation::Other, ANONYMOUS, AUTODISCOVER, NONE, |c, b| {
+            Box::pin(mail_setup::autodiscover(c, b))
+        })],
+    },
+    // Outlook writes it in either way; no database has a name with capital letters.
+    Route {
+        path: "/Autodiscover/Autodiscover.xml",
+        methods: &[ask(Operation::Other, ANONYMOUS, AUTODISCOVER, NONE, |c, b| {
+            Box::pin(mail_setup::autodiscover(c, b))
+        })],
+    },
+    Route {
+        path: "/autodiscover/autodiscover.json",
+        methods: &[get(Operation::Other, ANONYMOUS, AUTODISCOVER_PLACE, |c, _| {
+            Box::pin(ready(mail_setup::autodiscover_place(c)))
+        })],
+    },
+    Route {
+        path: "/autodiscover/autodiscover.json/v1.0/{email}",
+        methods: &[get(Operation::Other, ANONYMOUS, AUTODISCOVER_PLACE, |c, _| {
+            Box::pin(ready(mail_setup::autodiscover_place(c)))
+        })],
+    },
+    Route {
+        path: "/_mail_setup/profile.mobileconfig",
+        methods: &[get(Operation::Other, ANONYMOUS, MAIL_ADDRESS, |c, _| {
+            Box::pin(ready(mail_setup::mobile_profile(c)))
+        })],
     },
     Route {
         path: "/_credentials",

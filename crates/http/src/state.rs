@@ -20,6 +20,7 @@ use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::mail_rules::MailRules;
+use crate::mail_setup::MailSetup;
 use crate::observer::Observer;
 use crate::operation_log::{OperationLog, OperationLogOptions};
 use crate::operations::Operations;
@@ -97,6 +98,7 @@ pub struct SharedHttpState {
     audit: OnceLock<Arc<dyn Audit>>,
     replicator: OnceLock<Replicator>,
     mail_rules: OnceLock<Arc<dyn MailRules>>,
+    mail_setup: OnceLock<Arc<dyn MailSetup>>,
     pub(crate) openings: OfficialOpenings,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
@@ -163,6 +165,13 @@ impl HttpState {
         }
     }
 
+    /// Tells mail programs where the ports of mail are, from now on. Only the first call counts.
+    pub fn set_mail_setup(&self, setup: Arc<dyn MailSetup>) {
+        if self.0.mail_setup.set(setup).is_err() {
+            tracing::warn!("mail programs know the ports already");
+        }
+    }
+
     /// Registers the statistics of this crate and joins what requests need.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
@@ -202,6 +211,7 @@ impl HttpState {
             audit: OnceLock::new(),
             replicator: OnceLock::new(),
             mail_rules: OnceLock::new(),
+            mail_setup: OnceLock::new(),
             openings: OfficialOpenings::default(),
             standings: watch::Sender::new(0),
         }))
@@ -231,6 +241,10 @@ impl SharedHttpState {
 
     pub(crate) fn mail_rules(&self) -> Option<&Arc<dyn MailRules>> {
         self.mail_rules.get()
+    }
+
+    pub(crate) fn mail_setup(&self) -> Option<&Arc<dyn MailSetup>> {
+        self.mail_setup.get()
     }
 
     pub(crate) fn replicator(&self) -> Option<&Replicator> {

@@ -19,10 +19,13 @@ use scrinium_catalog::Databases;
 use scrinium_database::DatabaseOptions;
 use scrinium_http::{
     Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,
-    CredentialWork, CredentialsOf, Hashing, HttpOptions, HttpState, Identity, LoginRefusal, Observer,
-    Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,
+    CredentialWork, CredentialsOf, Hashing, HttpOptions, HttpState, Identity, LoginRefusal, MailSetup,
+    Observer, Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,
 };
+use scrinium_mail_discovery::sts::{HostPattern, StsMode, StsPolicy};
+use scrinium_mail_discovery::{Endpoint, MailProtocol, MailService, Security};
 use scrinium_replication::{AddressRules, BackOff, Replicator, ReplicatorOptions};
+use scrinium_sender_authentication::DomainName;
 use scrinium_statistics::{Registry, prometheus_text};
 use scrinium_store::{Store, StoreOptions};
 use scrinium_worker::{WorkerOptions, WorkerPool};
@@ -73,6 +76,34 @@ fn replicator(databases: &Databases, workers: &WorkerPool, statistics: &Registry
         ..ReplicatorOptions::default()
     };
     Replicator::new(databases, workers, Arc::new(Replicating), (options, statistics))
+}
+
+/// `acme.example` has mail here.
+pub(crate) struct Acme;
+
+impl MailSetup for Acme {
+    fn service(&self, domain: &DomainName) -> Option<MailService> {
+        let name = |text: &str| DomainName::parse(text).unwrap();
+        let endpoint = |protocol, port| Endpoint {
+            protocol,
+            host: name("mail.acme.example"),
+            port,
+            security: Security::Tls,
+        };
+        let is_here = domain.as_str() == "acme.example";
+        is_here.then(|| MailService {
+            domain: domain.clone(),
+            display_name: domain.to_string(),
+            endpoints: vec![endpoint(MailProtocol::Imap, 993), endpoint(MailProtocol::Submission, 465)],
+            web_host: name("mail.acme.example"),
+        })
+    }
+
+    fn sts_policy(&self, domain: &DomainName) -> Option<StsPolicy> {
+        let hosts = vec![HostPattern::parse("mail.acme.example").unwrap()];
+        let is_here = domain.as_str() == "acme.example";
+        is_here.then_some(StsPolicy { mode: StsMode::Testing, hosts, max_age_seconds: 86_400 })
+    }
 }
 
 /// People without a directory: everybody has the same password, and somebody can be removed.
@@ -375,6 +406,7 @@ impl Server {
         state.set_observer(observed.clone());
         state.set_audit(observed.clone());
         state.set_replicator(replicator(&databases, &workers, &statistics));
+        state.set_mail_setup(Arc::new(Acme));
         let bound = scrinium_http::Server::bind(vec![port], state.clone()).unwrap();
         let address = bound.addresses()[0];
         let (stop, stopped) = oneshot::channel::<()>();

@@ -35,6 +35,7 @@ mod hostile;
 mod http2;
 mod intake;
 mod lingering;
+mod mail_setup;
 mod mango;
 mod matrix;
 mod multipart;

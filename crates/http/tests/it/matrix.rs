@@ -47,6 +47,14 @@ const LISTED: &[&str] = &[
     "/_session/provider",
     "/_session/provider/callback",
     "/_session/totp",
+    "/.well-known/autoconfig/mail/config-v1.1.xml",
+    "/mail/config-v1.1.xml",
+    "/.well-known/mta-sts.txt",
+    "/autodiscover/autodiscover.xml",
+    "/Autodiscover/Autodiscover.xml",
+    "/autodiscover/autodiscover.json",
+    "/autodiscover/autodiscover.json/v1.0/{email}",
+    "/_mail_setup/profile.mobileconfig",
     "/_credentials",
     "/_credentials/app_passwords",
     "/_credentials/app_passwords/{id}",
@@ -149,6 +157,7 @@ fn parts_of(part: &str) -> Vec<String> {
         "{order}" => &["hid-s"],
         "{file...}" => &["index.html", "db/hid-s"],
         "{id}" => &["k3f9"],
+        "{email}" => &["ada@acme.example"],
         "{db}" => &["db"],
         "{ddoc}" => &["f", "j"],
         "{index_ddoc}" => &["m"],
@@ -221,6 +230,8 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "resort_order" => &["desc"],
         "from" | "code" | "state" | "iss" | "error" => &["x"],
         "next" => &["true", "/db"],
+        "emailaddress" | "Email" | "email" => &["ada@acme.example", "nobody@acme.example"],
+        "Protocol" | "protocol" => &["AutodiscoverV1", "x"],
         "folder" => &["Inbox"],
         "read_by" | "person" => &["bob", "ada"],
         "volume" | "owner" => &["x"],
@@ -429,6 +440,7 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
         }
         (_, "/{db}/_design/{ddoc}/{function...}" | "/{db}/{special...}") => vec![Value::Null],
         (_, "/{db}/{docid}/{attname...}" | "/{db}/_design/{ddoc}/{attname...}") => vec![json!("mine")],
+        (_, "/autodiscover/autodiscover.xml" | "/Autodiscover/Autodiscover.xml") => vec![json!("no XML")],
         (_, "/{db}/{docid}") => {
             let mine = |revision: Option<&str>| {
                 let mut json = document("x", revision);
