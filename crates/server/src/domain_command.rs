@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::{DomainCommand, Failure, SetArguments, Terminal};
 use crate::config::Settings;
 use crate::directory_command::{Kind, remove, set, told};
+use crate::domain_check;
 use crate::registry::{self, Entry, Registry};
 
 const FIELDS: [(&str, Kind); 3] =
@@ -25,6 +26,7 @@ pub(crate) fn domain(
     match command {
         DomainCommand::Add(asked) => write(settings, asked, true, terminal),
         DomainCommand::Set(asked) => write(settings, asked, false, terminal),
+        DomainCommand::Check { name } => domain_check::check(settings, name, terminal),
         DomainCommand::Remove { name, connection } => {
             remove(registry::open(settings, connection, terminal)?.as_ref(), &id_of(name))?;
             terminal.data(

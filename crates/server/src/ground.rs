@@ -520,7 +520,8 @@ fn follow_changes(configuration: &RunningConfiguration, workers: &WorkerPool, le
     }
 }
 
-fn server_name(settings: &Settings) -> String {
+/// The configured name, else the machine's.
+pub(crate) fn server_name(settings: &Settings) -> String {
     if !settings.server.name.is_empty() {
         return settings.server.name.clone();
     }

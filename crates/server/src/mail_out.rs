@@ -19,7 +19,7 @@ use scrinium_mail_queue::route::{
 use scrinium_mail_queue::{QueuePolicy, SchedulerOptions};
 use scrinium_outbound::{
     Dns, KeyFolder, KeyKeeper, ManagerOptions, NetworkCourier, NetworkOptions, Outbound, OutboundHandle,
-    QueueManager, Secrets, TlsClient, read_rewrites, read_transports,
+    POLICY_PORT, QueueManager, Secrets, StsPolicies, TlsClient, read_rewrites, read_transports,
 };
 use scrinium_sender_authentication::dkim::RotationPolicy;
 use scrinium_smtp::client::ClientTimes;
@@ -93,10 +93,20 @@ pub(crate) fn start(
     });
     let tls = TlsClient::new(authorities(settings)?).map_err(Failure::work)?;
     let channel = Outbound::channel();
+    let options = network_options(ground, settings);
+    let policies = settings.outbound.mta_sts.then(|| {
+        let parts = (dns.clone(), &tls, clock.clone());
+        StsPolicies::new(queue.database(), parts, options.targets.clone(), POLICY_PORT)
+    });
+    let counted = policies.clone();
+    #[allow(clippy::cast_precision_loss, reason = "nobody makes 2^53 attempts")]
+    ground
+        .statistics()
+        .gauge("Mail.STS.Breaches", move || counted.as_ref().map_or(0, StsPolicies::breaches) as f64);
     let courier = NetworkCourier::new(
-        network_options(ground, settings),
+        options,
         (dns, tls, Box::new(secrets(settings))),
-        keys.as_ref().map(KeyKeeper::signing),
+        (keys.as_ref().map(KeyKeeper::signing), policies),
         channel.0.clone(),
         (clock.clone(), seed),
     );

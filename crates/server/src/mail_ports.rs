@@ -14,16 +14,18 @@ use scrinium_port::{Port, PortCounters, PortSettings, SocketPort};
 use scrinium_sender_authentication::{Answer, Question};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
-    AllowanceLimits, Allowances, PortSecurity, Reception, ReceptionOptions, SenderCheckOptions, SenderDns,
-    SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    AllowanceLimits, Allowances, GateOptions, PortSecurity, Reception, ReceptionOptions, SenderCheckOptions,
+    SenderDns, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
+use scrinium_store::Store;
 
 use crate::cli::Failure;
 use crate::config::{Address, Settings};
+use crate::grey_records::GreyRecords;
 use crate::ground::Ground;
 use crate::running::resolve;
 use crate::tls;
-use crate::{limits, mail_out};
+use crate::{limits, mail_filters, mail_out};
 
 /// Of `mail.incoming_bytes`, one message takes this share at most.
 const SHARE_OF_ONE: u64 = 64;
@@ -32,6 +34,8 @@ const SHARE_OF_ONE: u64 = 64;
 pub(crate) struct MailParts {
     pub(crate) resolver: Resolver,
     pub(crate) mail: IncomingMail,
+    /// Where it is written down who is known to greylisting: the number of a database.
+    pub(crate) grey_place: (Store, u32),
     pub(crate) accounts: Accounts,
     /// Lets people in who hand messages in.
     pub(crate) logins: Arc<Logins>,
@@ -115,13 +119,16 @@ impl Maker<'_> {
         }
         let is_encrypted = service == Service::Relay && settings.smtp.starttls;
         let security = if is_encrypted { self.security()? } else { PortSecurity::default() };
+        let is_relay = service == Service::Relay;
         let reception = Reception::new(
             ReceptionOptions {
                 service,
                 postmasters: vec![settings.mail.postmaster.clone()],
                 budget: budget.clone(),
                 accounts: parts.accounts.clone(),
-                check: if service == Service::Relay { self.sender_check()? } else { None },
+                check: if is_relay { self.sender_check()? } else { None },
+                filters: if is_relay { mail_filters::filters(ground, settings) } else { None },
+                gate: if is_relay { self.gate()? } else { None },
             },
             parts.resolver.clone(),
             parts.mail.clone(),
@@ -136,6 +143,17 @@ impl Maker<'_> {
             counters: counters.clone(),
         });
         Ok((self.ports(&Group { key, addresses, protocol, counters, tls: None })?, socket))
+    }
+
+    /// What strangers have to pass, if anything.
+    fn gate(&self) -> Result<Option<GateOptions>, Failure> {
+        let Self { ground, settings, parts, .. } = self;
+        let records = || {
+            let (store, number) = parts.grey_place.clone();
+            GreyRecords::open(store, number, ground.clock().clone()).map(Arc::new).map_err(Failure::work)
+        };
+        let dns = Arc::new(CheckDns(mail_out::dns(settings)?));
+        mail_filters::gate(ground, settings, (dns, records))
     }
 
     /// How messages of other servers are checked, if they are.

@@ -30,6 +30,7 @@ use crate::ldap_ports::{self, ldap_ports};
 use crate::log_database::{LogDatabase, LogWriter};
 use crate::mail_ports::{MailParts, listening, mail_ports};
 use crate::mail_rules::KeptRules;
+use crate::mail_setup::OwnMailSetup;
 use crate::people::{People, PeopleParts};
 use crate::people_source::Follower;
 use crate::replication::replicator;
@@ -112,12 +113,16 @@ impl Running {
         state.set_observer(Arc::new(log.clone()));
         state.set_audit(Arc::new(log.clone()));
         state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
+        state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), &settings, ground.name())));
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
         let notices = mailboxes.clone();
+        let grey_place =
+            (storage.store.clone(), mailboxes.all().first().map_or(0, |mailbox| mailbox.number()));
         let mail = incoming_mail(&storage.databases, (mailboxes, resolver.clone()), log, statistics);
         let (accounts_of_mail, open) = (accounts.clone(), state.open_connections());
-        let parts = MailParts { resolver, mail, accounts: accounts_of_mail, logins, tokens, open };
+        let parts =
+            MailParts { resolver, mail, grey_place, accounts: accounts_of_mail, logins, tokens, open };
         let ports = bind(ground, &settings, (&state, &directory, &parts), accounts)?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));

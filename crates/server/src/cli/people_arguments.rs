@@ -118,6 +118,12 @@ Administrators  the people who add, change and disable people and groups of the 
 OutsidersSee    what people of other domains see of it in the directory: nothing (the default where it has
                 Administrators), or all that the directory's access list lets them read";
 
+const DOMAIN_CHECK: &str = "\
+It asks the name servers of outbound.resolvers, and connects to the mail hosts of the domain from here; it takes half a
+minute at most, and changes nothing. docs/operate/mail-domain.md explains the records.
+
+Exit codes: 0 everything is there; 1 something is missing, or differs.";
+
 const MAIL_IN_FIELDS: &str = "\
 Lists have commas between their values. A field without a value goes: Addresses=
 
@@ -170,6 +176,13 @@ pub enum DomainCommand {
         /// The server, and the administrator.
         #[command(flatten)]
         connection: ConnectionArguments,
+    },
+    /// Say which records of DNS a domain needs, which are missing, and whether its mail hosts answer
+    #[command(after_help = DOMAIN_CHECK)]
+    Check {
+        /// The domain, such as acme.example
+        #[arg(value_name = "DOMAIN")]
+        name: String,
     },
     /// Remove a domain; its mail is for others then
     Remove {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::load::Configuration;
+use super::mail_domain::missing_for_mail;
 use super::problem::{Problem, Source};
 use super::table::Settings;
 use crate::tls;
@@ -34,18 +35,19 @@ impl Configuration {
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let settings = self.settings();
+        let mut remarks = missing_for_mail(&settings);
         let submission = &settings.submission;
         let [(name, certificate), _] = paths(&settings);
         let is_offered = !submission.listen.is_empty() || !submission.tls_listen.is_empty();
         if is_offered && is_usual(&settings) && tls::is_self_made(&certificate) {
             let ports =
                 if submission.tls_listen.is_empty() { "submission.listen" } else { "submission.tls_listen" };
-            return vec![format!(
+            remarks.push(format!(
                 "{ports} would use a certificate that this server makes itself, and mail programs refuse it or ask each \
                  person whether to trust it: name one of a certificate authority in {name} and http.tls_key"
-            )];
+            ));
         }
-        Vec::new()
+        remarks
     }
 }
 

@@ -76,6 +76,16 @@ pub(super) fn filter_or_empty(text: &str) -> Result<(), String> {
     filter.map(drop).map_err(|error| error.to_string())
 }
 
+/// Where a filter of mail listens.
+pub(super) fn milter(text: &str) -> Result<(), String> {
+    scrinium_smtp_server::FilterAddress::parse(text).map(drop)
+}
+
+/// A list in DNS, with its weight.
+pub(super) fn dns_list(text: &str) -> Result<(), String> {
+    crate::mail_filters::dns_list(text).map(drop)
+}
+
 /// Whatever it is, somebody else looks at it.
 #[allow(clippy::unnecessary_wraps, reason = "a check answers like this")]
 pub(super) fn anything(_text: &str) -> Result<(), String> {

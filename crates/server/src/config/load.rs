@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, Key as TomlKey};
 
 use super::key::Key;
+use super::mail_domain::SET_BY_MAIL_DOMAIN;
 use super::problem::{ConfigError, Problem, Source, in_file, line_of, unknown_key, unknown_section};
 use super::table::{SECTIONS, Settings, key, keys};
 use super::value::Value;
@@ -252,7 +253,35 @@ impl Reader {
         }
     }
 
+    /// What one key stands for, where nothing else is said.
+    fn mail_domain(&mut self) {
+        let name = "mail.domain";
+        let Some(Effective { value: Value::Text(domain), source }) = self.values.get(name).cloned() else {
+            return;
+        };
+        if domain.is_empty() {
+            return;
+        }
+        for (set, text) in SET_BY_MAIL_DOMAIN {
+            let is_said = self.values.get(set).is_none_or(|known| known.source != Source::Default);
+            if let Some(key) = key(set).filter(|_| !is_said) {
+                self.take(set, key.kind.parse_text(&text.replace("{}", &domain)), Source::Key { name });
+            }
+        }
+        let is_named = match self.values.get("mail.domains").map(|known| &known.value) {
+            Some(Value::TextList(domains)) => domains.iter().any(|known| known.eq_ignore_ascii_case(&domain)),
+            _ => true,
+        };
+        if !is_named {
+            self.problem(
+                source,
+                format!("{name}: name {domain} in mail.domains too, or leave mail.domains out"),
+            );
+        }
+    }
+
     fn finish(mut self, file: Option<PathBuf>) -> Result<Configuration, ConfigError> {
+        self.mail_domain();
         let configuration = Configuration { values: self.values, file };
         // Contradictions between settings are told once each setting is right by itself.
         if self.problems.is_empty() {

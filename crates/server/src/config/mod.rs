@@ -9,6 +9,7 @@ mod certificates;
 mod checks;
 mod key;
 mod load;
+mod mail_domain;
 mod problem;
 mod render;
 mod running;
@@ -20,6 +21,7 @@ mod volume;
 
 pub use key::{Change, Key, Section};
 pub use load::{Configuration, Effective, Sources};
+pub(crate) use mail_domain::missing_for_mail;
 pub use problem::{ConfigError, Problem, Source, nearest, nearest_key};
 pub use render::{
     default_file, documentation, dump_json, dump_text, explain_json, explain_key, explain_section,

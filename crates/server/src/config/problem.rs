@@ -29,6 +29,11 @@ pub enum Source {
         /// The flag.
         flag: String,
     },
+    /// Another key, which sets it where nothing else is said.
+    Key {
+        /// The other key.
+        name: &'static str,
+    },
     /// `set config`, while the server runs.
     Console,
 }
@@ -40,6 +45,7 @@ impl fmt::Display for Source {
             Self::File { path, line } => write!(formatter, "{}:{line}", path.display()),
             Self::Environment { variable } => formatter.write_str(variable),
             Self::CommandLine { flag } => formatter.write_str(flag),
+            Self::Key { name } => formatter.write_str(name),
             Self::Console => formatter.write_str("set config"),
         }
     }

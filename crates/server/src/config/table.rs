@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::checks;
 use super::key::{Change, Key, Section, Setting, configuration, domino_name, type_of};
+use super::mail_domain;
 use super::value::{Kind, Value};
 use super::volume::VolumeSettings;
 
@@ -457,6 +458,10 @@ configuration! {
         /// Mailboxes (`mail.box`) that memos are put into on their way. More let more people send at once
         /// without waiting for each other.
         boxes: Integer { min: 1, max: 10 } = "4", Restart, domino "MAIL.BOX count";
+        /// A domain, such as `example.org`: makes this server a mail server by one line. Where nothing else is said it sets `mail.domains`, calls
+        /// the server `mail.example.org` (`smtp.host_name`), listens for mail (`smtp.listen`, `submission.listen`, `submission.tls_listen`) and https
+        /// (`https.listen`), and sends what is for others (`outbound.route`). `scrinium domain check` says what DNS needs. Empty: nothing.
+        domain: Text { form: "a domain, or empty", check: mail_domain::domain_or_empty } = "", File;
         /// The parts after the @ in addresses of the people of this server.
         domains: TextList { form: "a host name", check: checks::host_name } = "localhost", Restart,
             domino "Domain";
@@ -496,6 +501,26 @@ configuration! {
             "127.0.0.0/8, ::1, 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7", File;
     }
 
+    /// What examines messages of other servers, besides `smtp.sender_checks` (docs/operate/smtp.md). Servers of `smtp.trusted_networks` pass lists and
+    /// greylisting.
+    filters as FilterSettings {
+        /// Programs that speak milter's protocol, such as `127.0.0.1:11332` or `unix:/run/filter.sock`, in the order in which they are asked.
+        milters: TextList { form: "HOST:PORT or unix:PATH", check: checks::milter } = "", File;
+        /// What becomes of a message that a filter says nothing of: `defer`, its sender is to try again later; `pass`, it goes on without that filter.
+        on_failure: Choice { options: &["defer", "pass"] } = "defer", Restart;
+        /// The longest that a filter may take for one message.
+        timeout: Duration { min: SECOND, max: Duration::from_secs(300) } = "30 s", Restart;
+        /// Lists in DNS in which the addresses of other servers are looked for, such as `zen.spamhaus.org`, each with what it weighs to be there,
+        /// such as `=2`; without, 1. Lists of good servers have a weight below zero.
+        dns_lists: TextList { form: "a zone, or ZONE=WEIGHT", check: checks::dns_list } = "", Restart;
+        /// Who weighs this much, of all lists together, is refused.
+        dns_lists_refuse_from: Integer { min: 1, max: 1_000 } = "1", Restart;
+        /// Whether unknown servers have to come again (greylisting).
+        greylisting: Boolean = "false", Restart;
+        /// The least time after which an unknown server may come again.
+        greylisting_delay: Duration { min: SECOND, max: HOUR } = "5 min", Restart;
+    }
+
     /// Messages that people hand in by their mail programs (docs/operate/smtp.md), once they have logged in. The certificate is
     /// `http.tls_certificate`; name, PROXY header and limits of a message are those of `smtp`.
     submission as SubmissionSettings {
@@ -531,6 +556,31 @@ configuration! {
         socket: Text { form: "a path, or empty", check: checks::file_or_empty } = "", File;
     }
 
+    /// How mail programs find the ports of `mail.domains` by themselves, and what other servers are to know (docs/operate/mail-domain.md).
+    /// It is answered at the HTTP ports, to everybody.
+    discovery as DiscoverySettings {
+        /// The name of this server that mail programs connect to: the one that the certificate has. Empty: `smtp.host_name`, or else
+        /// `server.name`.
+        host_name: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", File;
+        /// The host at which others reach the HTTP ports by https on port 443. Empty: as `discovery.host_name`.
+        web_host: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", File;
+        /// Where people read mail by IMAP, as their programs reach it, such as `mail.example.org:993`. Port 143 means STARTTLS, any other
+        /// one TLS from the first byte. Empty: nowhere.
+        imap: Addresses { at_least: 0 } = "", File;
+        /// The same by POP3, such as `mail.example.org:995`; port 110 means STLS.
+        pop3: Addresses { at_least: 0 } = "", File;
+        /// Where people hand in what they send, such as `mail.example.org:465`; port 587 means STARTTLS. Empty: the ports of
+        /// `submission`, at `discovery.host_name`.
+        submission: Addresses { at_least: 0 } = "", File;
+        /// The hosts of the MX records of `mail.domains`. Empty: `smtp.host_name`, or else `server.name`.
+        mail_hosts: TextList { form: "a host name", check: checks::host_name } = "", File;
+        /// What other servers are asked for that send mail here (MTA-STS). `enforce`: no mail unless it goes encrypted to one of
+        /// `discovery.mail_hosts` with a certificate for that host. `testing`: reports alone. `off`: nothing is asked.
+        mta_sts: Choice { options: &["testing", "enforce", "off"] } = "testing", File;
+        /// For how long other servers keep to what they were asked for.
+        mta_sts_max_age: Duration { min: HOUR, max: YEAR } = "7 d", File;
+    }
+
     /// The directory for address books and other programs, by LDAP, only to be read (docs/operate/ldap.md). The certificate is
     /// `http.tls_certificate`.
     ldap as LdapSettings {
@@ -564,6 +614,9 @@ configuration! {
         /// Whether connections are encrypted. `opportunistic`: where the other server offers it, with any certificate. `required`: always,
         /// with any certificate. `verified`: always, with a certificate for the host. `off`: never.
         tls: Choice { options: &["opportunistic", "required", "verified", "off"] } = "opportunistic", File;
+        /// Whether the policies of other domains are kept to (MTA-STS): which hosts their mail may go to, encrypted, with a certificate for the host.
+        /// They are fetched by https, and kept for as long as they say.
+        mta_sts: Boolean = "true", File;
         /// A file of certificates (PEM) of authorities that are trusted in addition to the system's. Empty: none.
         ca_file: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
         /// A file of rules that lead mail for some addresses and domains another way. Empty: none.

@@ -28,6 +28,7 @@ mod damaged_log;
 mod demo;
 mod directory_commands;
 mod documentation;
+mod domain_check;
 mod domains;
 mod first_steps;
 mod fixup_engine;

@@ -41,6 +41,7 @@ const COMMANDS: &[(&str, Data)] = &[
     ("demo", HelpAlone("it takes minutes; it writes by the function that all commands write by")),
     ("domain", HelpAlone("tested where people are")),
     ("domain add", HelpAlone("tested where people are")),
+    ("domain check", HelpAlone("it asks name servers; tested where mail is set up")),
     ("domain list", HelpAlone("tested where people are")),
     ("domain remove", HelpAlone("tested where people are")),
     ("domain set", HelpAlone("tested where people are")),

@@ -1,6 +1,7 @@
 //! The binary as a process of its own, and a client that speaks plain HTTP/1.1 to it.
 
 pub mod control_group;
+pub mod name_server;
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
