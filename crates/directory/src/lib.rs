@@ -31,6 +31,7 @@ mod record;
 mod revocation;
 mod sasl;
 mod session;
+mod source_login;
 mod users_form;
 mod writing;
 
@@ -51,8 +52,8 @@ pub use lookup::{Found, NameIndex, NameLookup, is_listed};
 pub use mail_in::{MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, prepare_mail_in};
 pub use names::{abbreviate, common_name, fold_name};
 pub use person::{
-    Forwarding, OPENING_FIELDS, OTHER_NAMES, OWN_FIELDS, PERSON_FORM, PERSON_PREFIX, Person, Prepared,
-    hide_secrets, prepare_person,
+    FOLLOWED_SOURCE, Forwarding, OPENING_FIELDS, OTHER_NAMES, OWN_FIELDS, PERSON_FORM, PERSON_PREFIX, Person,
+    Prepared, hide_secrets, prepare_person,
 };
 pub use preferences::Absence;
 pub use record::{CredentialChange, CredentialRecords, PasswordEdit, check_password};
@@ -61,6 +62,7 @@ pub use sasl::{SaslConnection, SaslError, SaslLogin, SaslReply, TokenVerificatio
 pub use session::{
     Session, SessionError, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse,
 };
+pub use source_login::{PasswordAnswer, PasswordSource};
 
 pub use users_form::USERS_PREFIX;
 

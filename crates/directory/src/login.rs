@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::credentials::{Claim, is_app_password};
 use crate::hashing::{HashingOptions, HashingThreads};
+use crate::source_login::{PasswordSource, SourcePasswords, is_checked_there};
 use crate::{CredentialError, Credentials, DirectoryError, LoginError, Person};
 
 /// Attempts of one network that may be slowed at the same time; more are refused at once. So its guesses a minute are
@@ -130,6 +131,8 @@ pub type LoginWatch = Box<dyn Fn(&LoginAttempt<'_>) + Send + Sync>;
 /// Lets people log in.
 pub struct Logins {
     credentials: Arc<Credentials>,
+    /// Who checks passwords of people who come from elsewhere.
+    source: Option<SourcePasswords>,
     accounts: Accounts,
     hashing: Arc<HashingThreads>,
     noting: Arc<Semaphore>,
@@ -161,6 +164,7 @@ impl Logins {
         });
         Ok(Self {
             credentials: Arc::new(credentials),
+            source: None,
             accounts,
             hashing,
             noting: Arc::new(Semaphore::new(NOTED_AT_ONCE)),
@@ -168,6 +172,13 @@ impl Logins {
             accepted: statistics.counter("Auth.Accepted"),
             busy: statistics.counter("Auth.Busy"),
         })
+    }
+
+    /// The same with a server elsewhere that checks the passwords of people who come from it and have none here.
+    #[must_use]
+    pub fn with_source(self, source: Arc<dyn PasswordSource>) -> Self {
+        let source = SourcePasswords::new(source, self.credentials.clock().clone());
+        Self { source: Some(source), ..self }
     }
 
     /// By what it is decided.
@@ -196,11 +207,19 @@ impl Logins {
         if !guess.may_recall() {
             return None;
         }
-        let Some(mark) = self.credentials.recall(Some(&person), &claim) else {
-            guess.recall_missed();
-            return None;
+        let mark = self.credentials.recall(Some(&person), &claim);
+        let source = self.source.as_ref().filter(|_| is_checked_there(&person));
+        let proof = match &mark {
+            Some(mark) => Proof::Remembered(mark),
+            None if source.is_some_and(|source| source.believes(&person, password)) => {
+                Proof::CheckedElsewhere
+            }
+            None => {
+                guess.recall_missed();
+                return None;
+            }
         };
-        let claim = Claim { proof: Proof::Remembered(&mark), ..claim };
+        let claim = Claim { proof, ..claim };
         match self.credentials.decide(Some(&person), &claim, approach, None) {
             Decision::Admitted(admission) => Some(Login::of(person, admission)),
             Decision::Next(_) | Decision::Refused(_) => None,
@@ -228,10 +247,10 @@ impl Logins {
         approach: &Approach,
     ) -> Result<Login, LoginError> {
         let claim = Claim { name, act_as, proof };
-        let attempted = if self.credentials.is_slow(&claim, approach) {
-            self.hashed(&claim, approach).await
-        } else {
-            self.at_once(&claim, approach).await
+        let attempted = match self.of_source(&claim) {
+            _ if !self.credentials.is_slow(&claim, approach) => self.at_once(&claim, approach).await,
+            Some((source, person)) => self.elsewhere(source, person, &claim, approach).await,
+            None => self.hashed(&claim, approach).await,
         };
         self.tell(name, approach.address, &attempted).await;
         attempted.map_err(|refusal| refusal.error)
@@ -283,6 +302,16 @@ impl Logins {
         address: IpAddr,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, LoginError> {
+        self.in_line(Standing::Known, self.accounts.network(address), work).await
+    }
+
+    /// As [`Logins::apart`], for somebody of this standing.
+    async fn in_line<T: Send + 'static>(
+        &self,
+        standing: Standing,
+        network: Network,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, LoginError> {
         const BUSY: LoginError = LoginError::Busy { retry_after: RETRY_AFTER };
         let (tell, told) = oneshot::channel();
         let work = move |in_time: bool| {
@@ -291,7 +320,7 @@ impl Logins {
                 drop(tell.send(work()));
             }
         };
-        self.hashing.submit(Standing::Known, self.accounts.network(address), work).map_err(|_| BUSY)?;
+        self.hashing.submit(standing, network, work).map_err(|_| BUSY)?;
         told.await.map_err(|_| BUSY)
     }
 
@@ -392,6 +421,58 @@ impl Logins {
         };
         self.hashing.submit(standing, network, work).map_err(|_| Refusal::busy(RETRY_AFTER))?;
         told.await.unwrap_or_else(|_| Err(Refusal::busy(RETRY_AFTER)))
+    }
+
+    /// The person of a password that another server checks, and that server.
+    fn of_source(&self, claim: &Claim<'_>) -> Option<(&SourcePasswords, Arc<Person>)> {
+        let source = self.source.as_ref()?;
+        let person = self.credentials.person(claim.name)?;
+        is_checked_there(&person).then_some((source, person))
+    }
+
+    /// A password that another server checks. It takes its place among those that are hashed here, and as long: else it could be heard
+    /// who comes from there.
+    async fn elsewhere(
+        &self,
+        source: &SourcePasswords,
+        person: Arc<Person>,
+        claim: &Claim<'_>,
+        approach: &Approach,
+    ) -> Result<Login, Refusal> {
+        let Proof::Password(password) = claim.proof else {
+            never!("only passwords are checked elsewhere");
+            return Err(Refusal::busy(RETRY_AFTER));
+        };
+        let (guess, network) = self.guess(claim.name, approach.address);
+        let (standing, _claim) = self.turn(&guess, network).await?;
+        let checked = Claim { proof: Proof::CheckedElsewhere, ..*claim };
+        let decide = |person: &Person| self.credentials.decide(Some(person), &checked, approach, None);
+        let may_come = !matches!(decide(&person), Decision::Refused(_));
+        let is_right = if may_come && source.believes(&person, password) {
+            true
+        } else {
+            let owned = password.to_owned();
+            let hashing =
+                self.in_line(standing, network, move || drop(HashedPassword::make(&owned, None, None)));
+            let asking = async { if may_come { source.ask(&person, password).await } else { Some(false) } };
+            let (hashed, answer) = tokio::join!(hashing, asking);
+            answer.filter(|_| hashed.is_ok()).ok_or_else(|| Refusal::busy(RETRY_AFTER))?
+        };
+        // They may stand otherwise by now.
+        let is_same = |now: &Arc<Person>| now.id == person.id && now.source_entry == person.source_entry;
+        let now = self.credentials.person(claim.name).filter(is_same).filter(|now| is_checked_there(now));
+        match now.map(|now| (decide(&now), now)).filter(|_| is_right) {
+            Some((Decision::Admitted(admission), now)) => {
+                guess.succeeded();
+                Ok(Login::of(now, admission))
+            }
+            Some((Decision::Next(next), _)) => Err(Refusal::of(LoginError::SecondStep(next))),
+            Some((Decision::Refused(_), _)) | None => {
+                let attempt = self.credentials.attempt(&self.credentials.key_of(claim.name), password);
+                let (locks, reason) = (guess.failed(attempt), Some(Reason::WrongProof));
+                Err(Refusal { is_guess: true, locks, reason, ..Refusal::of(LoginError::Refused) })
+            }
+        }
     }
 
     /// Everything else.

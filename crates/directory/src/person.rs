@@ -62,6 +62,8 @@ pub struct Person {
     pub account: Standing,
     /// Roles; `_admin` administers the server.
     pub roles: Vec<String>,
+    /// The name of the person's entry in the directory elsewhere that they come from and are kept in step with.
+    pub source_entry: Option<String>,
 }
 
 /// Where mail for a person goes on to.
@@ -72,6 +74,12 @@ pub struct Forwarding {
     /// The person gets no copy.
     pub keeps_none: bool,
 }
+
+/// What people who come from a directory that is followed have in the field `Source`.
+pub const FOLLOWED_SOURCE: &str = "ldap";
+
+/// Longer names of entries are not taken.
+const SOURCE_ENTRY_BYTES_MAX: usize = 2000;
 
 /// Fields of a person's document that are the person's to set. Those of [`OPENING_FIELDS`] are among them.
 pub const OWN_FIELDS: [&str; 13] = [
@@ -93,6 +101,13 @@ pub const OWN_FIELDS: [&str; 13] = [
 /// Fields by which a person's mail gets to others, or others write as the person: a stolen session must not change them for good.
 pub const OPENING_FIELDS: [&str; 6] =
     ["ForwardTo", "ForwardOnly", "SendAs", "SendOnBehalf", "MailReaders", "MailEditors"];
+
+/// The entry of a person who comes from a directory elsewhere, in another way than by a file.
+fn source_entry(document: &Fields) -> Option<String> {
+    let is_followed = document.get("Source").and_then(Value::as_str) == Some(FOLLOWED_SOURCE);
+    let entry = document.get("SourceEntry").and_then(Value::as_str).filter(|_| is_followed)?;
+    (!entry.is_empty() && entry.len() <= SOURCE_ENTRY_BYTES_MAX).then(|| entry.to_owned())
+}
 
 impl Person {
     /// Reads a person's document.
@@ -126,6 +141,7 @@ impl Person {
             credentials: Arc::new(brought_credentials(document)?),
             account: account(document)?,
             roles: texts(document, "Roles", MOST_ROLES)?,
+            source_entry: source_entry(document),
         })
     }
 

@@ -37,6 +37,7 @@ use crate::cli::Failure;
 use crate::config::Settings;
 use crate::files;
 use crate::log_database::LogDatabase;
+use crate::people_source::SourceChecker;
 pub(crate) use desk::{credentials_shown, scope_of};
 use provider::OidcProvider;
 use tokens::{ServiceTokens, TokenGrant};
@@ -142,9 +143,14 @@ impl People {
         let watch =
             Box::new(move |attempt: &scrinium_directory::LoginAttempt<'_>| watched.attempted(attempt));
         let logins = Logins::new(credentials, accounts, hashing(settings), (statistics, watch));
+        let logins = logins.map_err(Failure::work)?;
+        let logins = match SourceChecker::new(settings)? {
+            Some(source) => logins.with_source(Arc::new(source)),
+            None => logins,
+        };
         Ok(Self {
             directory: Arc::clone(directory),
-            logins: Arc::new(logins.map_err(Failure::work)?),
+            logins: Arc::new(logins),
             sessions: keeper(&secret, settings),
             revocations: Arc::new(revocations(data_dir, &clock)?),
             log,

@@ -91,6 +91,7 @@ impl Gate {
                 let is_same = stored.is_some_and(|stored| stored.mark() == *mark);
                 if is_same { Ok(Shown::by(Method::Password)) } else { Err(Reason::WrongProof) }
             }
+            Proof::CheckedElsewhere => Ok(Shown::by(Method::Password)),
             Proof::Scram(proof) => check_scram(question, proof),
             Proof::Code { first, code } => check_code(question, first, code),
             Proof::SecondPasskey { first, passkey } => {
@@ -148,7 +149,7 @@ fn is_taken(protocol: Protocol, proof: &Proof<'_>) -> bool {
     match proof {
         // An app password is for programs.
         Proof::Password(text) => !is_browser || AppPasswordText::parse(text).is_none(),
-        Proof::Remembered(_) => true,
+        Proof::Remembered(_) | Proof::CheckedElsewhere => true,
         Proof::Scram(_) => protocol.has_sasl(),
         Proof::Code { .. } | Proof::SecondPasskey { .. } | Proof::Passkey(_) => protocol.has_second_step(),
         // An ID token is the answer to a browser's sign-in; an access token is what programs show.
@@ -164,7 +165,7 @@ impl Proof<'_> {
         match self {
             Self::Password(text) => AppPasswordText::parse(text).is_none(),
             Self::Scram(proof) => !matches!(proof.key, Some(ScramKey::AppPassword(_))),
-            Self::Code { .. } | Self::Remembered(_) => true,
+            Self::Code { .. } | Self::Remembered(_) | Self::CheckedElsewhere => true,
             Self::SecondPasskey { .. } | Self::Passkey(_) | Self::Token(_) | Self::Session(_) => false,
         }
     }

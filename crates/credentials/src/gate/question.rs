@@ -74,6 +74,8 @@ pub enum Proof<'a> {
     Password(&'a str),
     /// That the password with this mark was right a moment ago: who remembers it has compared the password.
     Remembered(&'a PasswordMark),
+    /// That another server, from which the person comes, has just said that their password is right.
+    CheckedElsewhere,
     /// SCRAM, of a password or an app password.
     Scram(&'a ScramProof),
     /// After a first step: a code of the authenticator, or a recovery code.
@@ -104,6 +106,7 @@ impl std::fmt::Debug for Proof<'_> {
         formatter.write_str(match self {
             Self::Password(_) => "Password(…)",
             Self::Remembered(_) => "Remembered(…)",
+            Self::CheckedElsewhere => "CheckedElsewhere",
             Self::Scram(_) => "Scram(…)",
             Self::Code { .. } => "Code(…)",
             Self::SecondPasskey { .. } => "SecondPasskey(…)",

@@ -18,8 +18,9 @@ use crate::people::{ADA, GATE, NOW_MS, PASSWORD, ROUNDS, ada, everywhere, questi
 use crate::second_factors::{scram_proof, with_totp};
 use crate::tokens::token_of;
 
-const GOOD: [(&str, &str); 23] = [
+const GOOD: [(&str, &str); 24] = [
     ("password", "AAAAAAAAA"),
+    ("password right elsewhere", "AAAAAAAAA"),
     ("wrong password", "wwwwwwwww"),
     ("app password", "A.AAAAAAA"),
     ("wrong app password", "w.wwwwwww"),
@@ -45,8 +46,9 @@ const GOOD: [(&str, &str); 23] = [
 ];
 
 /// With a second factor on.
-const FACTOR: [(&str, &str); 23] = [
+const FACTOR: [(&str, &str); 24] = [
     ("password", "w2wwwwwww"),
+    ("password right elsewhere", "w2wwwwwww"),
     ("wrong password", "wwwwwwwww"),
     ("app password", "A.AAAAAAA"),
     ("wrong app password", "w.wwwwwww"),
@@ -210,6 +212,7 @@ fn row(proofs: &Proofs, name: &str, state: State) -> String {
         let proof = match name {
             "password" => Proof::Password(PASSWORD),
             "wrong password" => Proof::Password("wrong"),
+            "password right elsewhere" => Proof::CheckedElsewhere,
             "app password" => Proof::Password(&app),
             "wrong app password" => Proof::Password(&wrong_app),
             "revoked app password" => Proof::Password(&revoked),

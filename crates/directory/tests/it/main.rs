@@ -18,5 +18,6 @@ mod domains;
 mod logins;
 mod names;
 mod sasl;
+mod source_passwords;
 mod table;
 mod unreadable;

@@ -449,6 +449,8 @@ configuration! {
         entries: Integer { min: 1, max: 5_000_000 } = "200000", File;
         /// Whether people and groups who were made here are taken over where the source has their name or address.
         take_over: Boolean = "false", File;
+        /// Whether the source checks the passwords of people who come from it and have none here.
+        check_passwords: Boolean = "false", File;
         /// Nothing is changed if more than this part of the source's people, in percent, would be disabled at once.
         most_disabled_percent: Integer { min: 0, max: 100 } = "20", File;
     }

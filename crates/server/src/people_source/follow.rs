@@ -24,7 +24,7 @@ use crate::registry::DirectRegistry;
 const KIND: &str = "people_source";
 
 /// What people who come from it have in the field `Source`.
-const SOURCE: &str = "ldap";
+const SOURCE: &str = scrinium_directory::FOLLOWED_SOURCE;
 
 /// Entries of a page, and values of one entry.
 const PAGE_SIZE: u32 = 500;
@@ -66,7 +66,7 @@ impl Follower {
             tasks: tasks.clone(),
             settings: Arc::clone(settings),
         };
-        follower.options(Credentials::Anonymous)?;
+        source_options(settings, Credentials::Anonymous)?;
         Ok(Some(follower))
     }
 
@@ -116,7 +116,7 @@ impl Follower {
 
     fn bring_in_step(&self, advance: &dyn Fn(u64), shutdown: &Shutdown) -> Result<(Plan, Applied), Failure> {
         let keys = &self.settings.people_source;
-        let (target, options) = self.options(self.credentials()?)?;
+        let (target, options) = source_options(&self.settings, self.credentials()?)?;
         let kind = options.kind;
         let goes_on = || !shutdown.is_requested();
         let told = ask(&target, options, Task::Read(Reading::All), &goes_on).map_err(Failure::work)?;
@@ -154,47 +154,54 @@ impl Follower {
         let password = read_password(&self.settings.in_data_dir(&keys.password))?;
         Ok(Credentials::Simple { name: keys.bind_name.clone(), password: Secret(password.into_bytes()) })
     }
+}
 
-    fn options(&self, credentials: Credentials) -> Result<(Target, SourceOptions), Failure> {
-        let keys = &self.settings.people_source;
-        let wrong =
-            |key: &str, error: &dyn std::fmt::Display| Failure::Use(format!("people_source.{key}: {error}"));
-        let url = LdapUrl::parse(&keys.url).map_err(|error| wrong("url", &error))?;
-        let kind = match keys.kind.as_str() {
-            "active_directory" => DirectoryKind::ActiveDirectory,
-            _ => DirectoryKind::Standard,
-        };
-        let filter = if keys.filter.is_empty() {
-            kind.filter()
-        } else {
-            Filter::parse(&keys.filter, MessageLimits::CLIENT).map_err(|error| wrong("filter", &error))?
-        };
-        let encryption = match (url.is_tls, keys.tls.as_str()) {
-            (true, _) => Encryption::FromTheStart,
-            (false, "off") => Encryption::None,
-            (false, _) => Encryption::StartTls,
-        };
-        let trusted = Some(keys.ca_file.as_str()).filter(|file| !file.is_empty());
-        let target = Target {
-            host: url.host.clone().unwrap_or_else(|| "localhost".to_owned()),
-            port: url.port.unwrap_or(if url.is_tls { 636 } else { 389 }),
-            trusted: trusted.map(|file| self.settings.in_data_dir(Path::new(file))).into_iter().collect(),
-            within: READ_WITHIN,
-        };
-        let options = SourceOptions {
-            kind,
-            encryption,
-            allows_clear_password: keys.tls == "off",
-            credentials,
-            base: keys.base.clone(),
-            filter,
-            page_size: PAGE_SIZE,
-            entries_max: keys.entries,
-            values_max: VALUES_MAX,
-            limits: MessageLimits::CLIENT,
-        };
-        Ok((target, options))
-    }
+/// Where the source is, and what is read there.
+///
+/// # Errors
+/// In words, what is wrong with the settings.
+pub(super) fn source_options(
+    settings: &Settings,
+    credentials: Credentials,
+) -> Result<(Target, SourceOptions), Failure> {
+    let keys = &settings.people_source;
+    let wrong =
+        |key: &str, error: &dyn std::fmt::Display| Failure::Use(format!("people_source.{key}: {error}"));
+    let url = LdapUrl::parse(&keys.url).map_err(|error| wrong("url", &error))?;
+    let kind = match keys.kind.as_str() {
+        "active_directory" => DirectoryKind::ActiveDirectory,
+        _ => DirectoryKind::Standard,
+    };
+    let filter = if keys.filter.is_empty() {
+        kind.filter()
+    } else {
+        Filter::parse(&keys.filter, MessageLimits::CLIENT).map_err(|error| wrong("filter", &error))?
+    };
+    let encryption = match (url.is_tls, keys.tls.as_str()) {
+        (true, _) => Encryption::FromTheStart,
+        (false, "off") => Encryption::None,
+        (false, _) => Encryption::StartTls,
+    };
+    let trusted = Some(keys.ca_file.as_str()).filter(|file| !file.is_empty());
+    let target = Target {
+        host: url.host.clone().unwrap_or_else(|| "localhost".to_owned()),
+        port: url.port.unwrap_or(if url.is_tls { 636 } else { 389 }),
+        trusted: trusted.map(|file| settings.in_data_dir(Path::new(file))).into_iter().collect(),
+        within: READ_WITHIN,
+    };
+    let options = SourceOptions {
+        kind,
+        encryption,
+        allows_clear_password: keys.tls == "off",
+        credentials,
+        base: keys.base.clone(),
+        filter,
+        page_size: PAGE_SIZE,
+        entries_max: keys.entries,
+        values_max: VALUES_MAX,
+        limits: MessageLimits::CLIENT,
+    };
+    Ok((target, options))
 }
 
 fn read_password(path: &Path) -> Result<String, Failure> {

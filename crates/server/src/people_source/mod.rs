@@ -5,6 +5,8 @@ mod connection;
 mod follow;
 mod import;
 mod mapping;
+mod password;
 
 pub(crate) use follow::Follower;
 pub(crate) use import::import;
+pub(crate) use password::SourceChecker;

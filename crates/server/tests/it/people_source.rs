@@ -82,6 +82,29 @@ fn get(server: &Server, id: &str) -> Value {
     server.client().get(&format!("/directory/{id}")).unwrap().value()
 }
 
+fn session_as(server: &Server, name: &str, password: &str) -> u16 {
+    let login = json!({"name": name, "password": password});
+    server.client_with("").json("POST", "/_session", &login).unwrap().status
+}
+
+/// Passwords are those of the source, but for who has one here.
+fn check_log_ins(server: &Server) {
+    for (name, password, status) in [
+        ("p7", "secret7", 200),
+        ("p7@example.test", "secret7", 200),
+        ("p7", "secret8", 401),
+        ("p8", "secret7", 401),
+        ("p30", "secret30", 401),
+    ] {
+        assert_eq!(session_as(server, name, password), status, "{name} {password}");
+    }
+    let mut own = get(server, "person:p9");
+    own["password"] = json!("a password of this server");
+    server.client().json("PUT", "/directory/person:p9", &own).unwrap().expect(201);
+    assert_eq!(session_as(server, "p9", "secret9"), 401);
+    assert_eq!(session_as(server, "p9", "a password of this server"), 200);
+}
+
 #[test]
 fn people_of_openldap_come_change_and_are_disabled_when_they_go() {
     if !Path::new(SLAPD).exists() {
@@ -99,6 +122,7 @@ fn people_of_openldap_come_change_and_are_disabled_when_they_go() {
         ("SCRINIUM_PEOPLE_SOURCE__BIND_NAME", format!("cn=admin,{BASE}")),
         ("SCRINIUM_PEOPLE_SOURCE__BASE", BASE.to_owned()),
         ("SCRINIUM_PEOPLE_SOURCE__INTERVAL", "1s".to_owned()),
+        ("SCRINIUM_PEOPLE_SOURCE__CHECK_PASSWORDS", "true".to_owned()),
     ];
     let mut server = start_with(folder.path(), &small_with(keys));
     let began = Instant::now();
@@ -116,6 +140,8 @@ fn people_of_openldap_come_change_and_are_disabled_when_they_go() {
     disabled["Disabled"] = json!(true);
     server.client().json("PUT", "/directory/person:p30", &disabled).unwrap().expect(201);
 
+    check_log_ins(&server);
+
     drop(first);
     let _second = slapd(folder.path(), port, &entries(3, "Countess"));
     let began = Instant::now();
@@ -126,6 +152,8 @@ fn people_of_openldap_come_change_and_are_disabled_when_they_go() {
     assert_eq!(get(&server, "person:p2")["DisabledBySource"], json!(true));
     let kept = get(&server, "person:p30");
     assert_eq!((&kept["Disabled"], &kept["DisabledBySource"]), (&json!(true), &Value::Null));
+    let log_in = |name: &str| session_as(&server, name, "secret2");
+    assert_eq!(log_in("p2"), 401, "who is gone there does not come in");
     assert!(server.messages().contains("brought in step"));
     server.terminate(SOON);
 }
