@@ -8,7 +8,7 @@
 //! Work that nobody waits for, and that writes much in little pieces, has a further rule. Requests that come one after the
 //! other hardly ever wait, and still each of them is slower while a piece is written: it shares the processors, the log's
 //! syncs and the disk. So as long as requests come at all such work rests until it has had a tenth of the time. When none
-//! has come for half a second it goes on at once.
+//! came for half a second it goes on at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -334,7 +334,7 @@ mod tests {
         }));
         let goes_on_within = REST_MAX.as_millis() / LOOK_EVERY.as_millis();
         assert!(looks > 10 && looks < goes_on_within, "it goes on when no more come: {looks} looks");
-        // They come all the time: who is told to stop stops, and a piece that took nothing owes nothing.
+        // They come all the time: who has to stop stops, and a piece that took nothing owes nothing.
         let counted = Arc::clone(&came);
         limits.rest_while_more(move || counted.fetch_add(1, Ordering::Relaxed));
         assert!(!limits.pace(IoClass::Names, 1, hour, || false));

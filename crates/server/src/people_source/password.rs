@@ -13,7 +13,7 @@ use super::follow::source_options;
 use crate::cli::Failure;
 use crate::config::Settings;
 
-/// The source is asked so many things at once; who finds no place is sent away for a moment.
+/// At most this many questions are open at the source; who finds no place is sent away for a moment.
 const ASKED_AT_ONCE: usize = 8;
 
 /// Asking takes no longer.
