@@ -17,7 +17,7 @@ const OUTLOOK: &str = "http://schemas.microsoft.com/exchange/autodiscover/outloo
 
 const ENVELOPE: &str = "http://schemas.microsoft.com/exchange/autodiscover/responseschema/2006";
 
-/// Why a request is none.
+/// What is wrong with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AutodiscoverError {
     /// Longer than any request.
@@ -99,7 +99,7 @@ pub fn read_autodiscover(body: &[u8]) -> Result<String, AutodiscoverError> {
 }
 
 /// The answer to a posted request. An address of another domain gets the error that Outlook understands; whether one of ours is
-/// anybody's is told to nobody.
+/// anybody's stays unsaid.
 #[must_use]
 pub fn autodiscover_xml(service: &MailService, address: &str) -> AutodiscoverAnswer {
     let Some(address) = service.own_address(address) else { return error(500, "The address is not known") };

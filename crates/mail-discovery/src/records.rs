@@ -27,7 +27,7 @@ pub enum SpfSource {
     MailHosts,
     /// An address.
     Address(IpAddr),
-    /// Whoever another domain names.
+    /// Those whom another domain names.
     Include(DomainName),
 }
 

@@ -76,7 +76,7 @@ pub struct StsPolicy {
     pub max_age_seconds: u64,
 }
 
-/// Why a policy is none. Then there is no policy, or the one from before stays.
+/// What is wrong with a policy. Then there is no policy, or the one from before stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StsError {
     /// Too long, or no text.
@@ -234,7 +234,7 @@ fn id(record: &str) -> Option<String> {
     is_id.then(|| id.to_owned())
 }
 
-/// A policy that is kept. It outlives the server's restarts: otherwise whoever controls the network need only wait for one.
+/// A policy that is kept. It outlives the server's restarts: otherwise who controls the network need only wait for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPolicy {
     /// The id that DNS had.

@@ -52,7 +52,7 @@ pub struct PacketReader {
 }
 
 impl PacketReader {
-    /// Packets of at most so many bytes.
+    /// Packets of at most this many bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { buffer: Vec::new(), limit }

@@ -235,7 +235,7 @@ impl MilterSession {
     fn take_packets(&mut self, bytes: &[u8]) -> Result<Option<Verdict>, MilterError> {
         let mut verdict = None;
         for (kind, data) in self.reader.take(bytes)? {
-            // After a verdict nothing more comes until the next thing is told.
+            // After a verdict nothing more comes until the filter hears of the next thing.
             if verdict.is_some() {
                 return Err(MilterError::Unexpected(kind));
             }

@@ -90,7 +90,7 @@ async fn a_group_takes_no_mail_of_strangers_unless_it_says_so() {
         let server = Server::start(service, |_| {});
         let mut client = server.connect().await;
         client.ask(if service == Service::Lmtp { "LHLO else.example" } else { "EHLO else.example" }).await;
-        // Whoever they say they are.
+        // No matter who they say they are.
         for sender in ["eve@else.example", "ada@acme.example", ""] {
             client.ask(&format!("MAIL FROM:<{sender}>")).await;
             for group in ["team@acme.example", "Team+x@acme.example"] {
