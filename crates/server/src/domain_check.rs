@@ -83,8 +83,11 @@ async fn look(settings: &Settings, facts: &MailFacts, domain: DomainName) -> Res
     Ok(Report { domain, findings, hosts, remarks })
 }
 
-/// Selectors and records of the keys that sign, or are to sign; and what is to be said of them.
-fn keys(settings: &Settings, domain: &DomainName) -> Result<(Vec<(String, String)>, Vec<String>), Failure> {
+/// Selectors and records of keys.
+type SigningRecords = Vec<(String, String)>;
+
+/// The keys that sign, or are to sign; and what is to be said of them.
+fn keys(settings: &Settings, domain: &DomainName) -> Result<(SigningRecords, Vec<String>), Failure> {
     if !settings.outbound.sign || settings.outbound.route == "off" {
         return Ok((
             Vec::new(),
@@ -97,7 +100,7 @@ fn keys(settings: &Settings, domain: &DomainName) -> Result<(Vec<(String, String
         let signing = SigningKey::from_pkcs8(key.kind, &key.pkcs8).ok()?;
         Some((key.selector.clone(), signing.record()))
     });
-    let published: Vec<(String, String)> = published.collect();
+    let published: SigningRecords = published.collect();
     let remark =
         "there are no keys yet that sign mail: the server makes them within ten minutes of its start";
     let remarks = if published.is_empty() { vec![remark.to_owned()] } else { Vec::new() };
