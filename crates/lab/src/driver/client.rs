@@ -58,6 +58,11 @@ impl Client {
         self.ask(Method::GET, path, None, &[200]).await
     }
 
+    /// GET of bytes that are no JSON.
+    pub(crate) async fn bytes(&mut self, path: &str) -> Result<Bytes, Failure> {
+        Ok(self.connection.exchange(Method::GET, path, None).await?.expect(&[200])?.body)
+    }
+
     /// GET of what may be missing.
     pub(crate) async fn find(&mut self, path: &str) -> Result<Option<Value>, Failure> {
         match self.get(path).await {

@@ -43,9 +43,15 @@ impl Letter {
     /// The message, from and to people at `domain`.
     #[must_use]
     pub fn of(message: &Message, domain: &str) -> Self {
-        let address = |name: &String| format!("{name}@{domain}");
-        let recipients: Vec<String> = message.recipients.iter().map(address).collect();
-        let from = address(&message.from);
+        Self::between(message, domain, domain)
+    }
+
+    /// The message, from somebody of one domain to people of another.
+    #[must_use]
+    pub(crate) fn between(message: &Message, domain: &str, to_domain: &str) -> Self {
+        let recipients: Vec<String> =
+            message.recipients.iter().map(|name| format!("{name}@{to_domain}")).collect();
+        let from = format!("{}@{domain}", message.from);
         let date = jiff::Timestamp::from_second(message.posted)
             .unwrap_or_default()
             .strftime("%a, %d %b %Y %H:%M:%S +0000");

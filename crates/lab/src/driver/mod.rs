@@ -59,9 +59,11 @@ pub use pop3::{Pop3Entry, Pop3Session};
 pub use postgres::{PostgresDriver, PostgresSession};
 pub use session::{Protocols, TargetsSession};
 pub use smtp::SmtpSender;
+pub(crate) use smtp::{Dialect, SmtpConnection};
 pub use surroundings::database_named;
 pub(crate) use targets::stay_logged_in;
 pub use targets::{TargetOptions, Targets};
+pub(crate) use wire::Wire;
 
 /// How a server for something is named on a command line.
 pub(crate) fn target_form(ability: Ability) -> &'static str {

@@ -1,9 +1,12 @@
-//! Sends messages by SMTP (RFC 5321) or LMTP (RFC 2033), a connection for each message, as mail programs do.
+//! Sends messages by SMTP (RFC 5321) or LMTP (RFC 2033): a connection for each message, as mail programs do, or one for many,
+//! as servers do.
 //!
 //! With PIPELINING (RFC 2920) the envelope goes out at once. A message of which one recipient is refused is not sent
 //! at all, so that nobody gets what the run counts as failed.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use scrinium_smtp_wire::{
     BareEnds, Capabilities, Capability, ClientName, Command, Domain, DotWriter, ForwardPath, Greeting,
@@ -15,6 +18,7 @@ use super::endpoint::{Endpoint, Security};
 use super::failure::{Failure, FailureKind};
 use super::letter::Letter;
 use super::mail::{Account, MailOptions, in_time};
+use super::tls::Tls;
 use super::wire::{Wire, shown};
 
 /// What the laboratory calls itself.
@@ -22,7 +26,7 @@ const CLIENT_NAME: &str = "lab.invalid";
 
 /// How messages are handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(crate) enum Dialect {
     Smtp,
     /// Speaks of each recipient after the message.
     Lmtp,
@@ -35,6 +39,12 @@ pub struct SmtpSender {
     dialect: Dialect,
     options: Arc<MailOptions>,
     account: Account,
+}
+
+/// A connection on which one message after the other is sent.
+pub(crate) struct SmtpConnection {
+    wire: Wire,
+    pipelining: bool,
 }
 
 /// Gives the reply if its code is this one.
@@ -56,6 +66,30 @@ impl SmtpSender {
         account: Account,
     ) -> Self {
         Self { endpoint, dialect, options, account }
+    }
+
+    /// Somebody who hands messages to that port of this machine. With `authority`, a file of certificates, the connection is
+    /// encrypted after it begins; `login` is a name and its password, for a server that asks for them.
+    ///
+    /// # Errors
+    /// What is wrong with the certificates.
+    pub(crate) fn to_port(
+        port: u16,
+        dialect: Dialect,
+        authority: Option<&PathBuf>,
+        (login, password): (&str, &str),
+        time_out: Duration,
+    ) -> Result<Self, String> {
+        let scheme = match dialect {
+            Dialect::Smtp => "smtp",
+            Dialect::Lmtp => "lmtp",
+        };
+        let security = if authority.is_some() { "+starttls" } else { "" };
+        let target = format!("{scheme}{security}://127.0.0.1:{port}");
+        let endpoint = Endpoint::parse(&target, scheme, (port, port), || Ok(Arc::new(Tls::new(authority)?)))?;
+        let options = MailOptions { time_out, domain: String::new(), login_name: String::new() };
+        let account = Account { login: login.to_owned(), password: password.to_owned() };
+        Ok(Self::new(Arc::new(endpoint), dialect, Arc::new(options), account))
     }
 
     /// What stands in the addresses behind the @.
@@ -84,6 +118,34 @@ impl SmtpSender {
     }
 
     async fn exchange(&self, letter: &Letter) -> Result<(), Failure> {
+        let mut connection = self.greet().await?;
+        self.transaction(&mut connection, letter).await?;
+        // The server need not be waited for any more.
+        drop(connection.wire.write(b"QUIT\r\n").await);
+        Ok(())
+    }
+
+    /// A connection for many messages.
+    ///
+    /// # Errors
+    /// No connection, no time left, or the server refuses the client.
+    pub(crate) async fn open(&self) -> Result<SmtpConnection, Failure> {
+        in_time(self.options.time_out, "SMTP", self.greet()).await
+    }
+
+    /// As [`Self::send`], on a connection that is open. After an error it is of no use any more.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) async fn send_on(
+        &self,
+        connection: &mut SmtpConnection,
+        letter: &Letter,
+    ) -> Result<(), Failure> {
+        in_time(self.options.time_out, "SMTP", self.transaction(connection, letter)).await
+    }
+
+    async fn greet(&self) -> Result<SmtpConnection, Failure> {
         let mut wire = self.endpoint.connect().await?;
         expect(reply(&mut wire).await?, 220, "the greeting")?;
         let mut offers = self.hello(&mut wire).await?;
@@ -95,17 +157,20 @@ impl SmtpSender {
         if offers.can_authenticate("PLAIN") {
             self.log_in(&mut wire).await?;
         }
-        self.envelope(&mut wire, letter, offers.has(&Capability::Pipelining)).await?;
+        Ok(SmtpConnection { wire, pipelining: offers.has(&Capability::Pipelining) })
+    }
+
+    async fn transaction(&self, connection: &mut SmtpConnection, letter: &Letter) -> Result<(), Failure> {
+        let SmtpConnection { wire, pipelining } = connection;
+        self.envelope(wire, letter, *pipelining).await?;
         wire.write(&stuffed(&letter.text)?).await?;
         let replies = match self.dialect {
             Dialect::Smtp => 1,
             Dialect::Lmtp => letter.recipients.len(),
         };
         for recipient in letter.recipients.iter().take(replies) {
-            expect(reply(&mut wire).await?, 250, &format!("the message to {recipient}"))?;
+            expect(reply(wire).await?, 250, &format!("the message to {recipient}"))?;
         }
-        // The server need not be waited for any more.
-        drop(wire.write(b"QUIT\r\n").await);
         Ok(())
     }
 

@@ -22,7 +22,7 @@ enum Stream {
 }
 
 /// A stream of bytes, and what was read of it and not yet taken.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     stream: Stream,
     buffer: Vec<u8>,
     /// Taken already.
@@ -34,6 +34,13 @@ impl Wire {
         let stream = TcpStream::connect((host, port)).await.map_err(|error| broken(&error))?;
         stream.set_nodelay(true).map_err(|error| broken(&error))?;
         Ok(Self { stream: Stream::Plain(stream), buffer: Vec::new(), taken: 0 })
+    }
+
+    /// The side of a server, in the clear.
+    pub(crate) fn of(stream: TcpStream) -> Self {
+        // Only pieces wait a little longer without it.
+        drop(stream.set_nodelay(true));
+        Self { stream: Stream::Plain(stream), buffer: Vec::new(), taken: 0 }
     }
 
     /// Goes on encrypted. What the server has sent before it may not count afterwards (RFC 3207, section 6).
@@ -52,7 +59,7 @@ impl Wire {
     }
 
     /// Sends all of it.
-    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = match &mut self.stream {
             Stream::Plain(stream) => stream.write_all(bytes).await,
             Stream::Encrypted(stream) => match stream.write_all(bytes).await {
@@ -65,14 +72,21 @@ impl Wire {
 
     /// The next line, without its end.
     pub(super) async fn line(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut line = self.line_with_end().await?;
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Ok(line)
+    }
+
+    /// The next line, and the LF or CR LF that ends it.
+    pub(crate) async fn line_with_end(&mut self) -> Result<Vec<u8>, Failure> {
         let mut searched = 0;
         loop {
             let waiting = self.buffer.get(self.taken..).unwrap_or_default();
             if let Some(end) = waiting.iter().skip(searched).position(|byte| *byte == b'\n') {
-                let mut line = waiting.get(..searched + end).unwrap_or_default().to_vec();
-                if line.last() == Some(&b'\r') {
-                    line.pop();
-                }
+                let line = waiting.get(..=searched + end).unwrap_or_default().to_vec();
                 self.take_away(searched + end + 1);
                 return Ok(line);
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::cells::{Cell, Group, Plan, substitute};
 use super::definition::{Definition, Scalar};
-use super::step::{CellStep, Fill, Load, StepAction};
+use super::step::{CellStep, Fill, Load, MailStep, StepAction};
 use crate::values::duration;
 
 /// Seconds for what depends on the machine: these are of a small one of today.
@@ -13,6 +13,8 @@ const DOCUMENTS_PER_S: f64 = 8000.0;
 const VIEWED_DOCUMENTS_PER_S: f64 = 3000.0;
 const MESSAGES_PER_S: f64 = 12_000.0;
 const USERS_PER_S: f64 = 40.0;
+const MAIL_PER_S: f64 = 200.0;
+const MAIL_ENDS_S: f64 = 5.0;
 const BUILT_PER_S: f64 = 20_000.0;
 const LOAD_ENDS_S: f64 = 5.0;
 const CONSOLE_S: f64 = 5.0;
@@ -69,6 +71,8 @@ fn step_s(step: &CellStep, cell: &Cell, documents: f64) -> f64 {
         StepAction::Request(request) => {
             1.0 + documents * number(cell, request.databases.as_ref(), 1.0) / BUILT_PER_S
         }
+        StepAction::Mail(mail) => mail_s(mail, cell),
+        StepAction::Drain(drain) => MAIL_ENDS_S + number(cell, drain.kills.as_ref(), 0.0) * START_S,
         StepAction::Rest(most) => number(cell, Some(most), 0.0).min(REST_S),
         StepAction::Pause(seconds) => number(cell, Some(seconds), 1.0),
         StepAction::Kill | StepAction::Stop => 1.0,
@@ -80,6 +84,12 @@ fn fill_s(fill: &Fill, cell: &Cell) -> f64 {
         * number(cell, fill.databases.as_ref(), 1.0)
         * number(cell, fill.times.as_ref(), 1.0);
     written / if fill.views { VIEWED_DOCUMENTS_PER_S } else { DOCUMENTS_PER_S }
+}
+
+/// Each is sent, and read again.
+fn mail_s(mail: &MailStep, cell: &Cell) -> f64 {
+    let messages = number(cell, Some(&mail.messages), 0.0);
+    MAIL_ENDS_S + messages / MAIL_PER_S + number(cell, mail.kills.as_ref(), 0.0) * START_S
 }
 
 fn load_s(load: &Load, cell: &Cell) -> f64 {

@@ -4,7 +4,8 @@
 //! - [`definition`] is the file's form and [`step`] that of a cell's steps, [`library`] finds files and says what is wrong with one;
 //! - `cells` combines levels, `estimate` says how long they take, `run` measures one after the other;
 //! - `stage` carries a cell through its steps: [`server`](self) is a black box that a command line starts, spoken to by
-//!   its ports; `ground` limits what it may use, `usage` looks at its process;
+//!   its ports; `ground` limits what it may use, `usage` looks at its process; `mail` are senders and receivers of mail, and
+//!   Postfix and Dovecot to compare with;
 //! - `kept` keeps results on disk for `--resume`, and `resume` is the key that says what they are of;
 //! - `assemble` makes the report of what was measured, and `objective` says whether it is what was asked for.
 
@@ -19,6 +20,7 @@ mod ground;
 mod kept;
 pub mod library;
 mod load_step;
+mod mail;
 mod objective;
 mod resume;
 mod run;

@@ -52,6 +52,8 @@ pub(super) struct Start<'a> {
     pub(super) command: &'a ServerCommand,
     pub(super) settings: &'a BTreeMap<String, String>,
     pub(super) ground: &'a ServerLimits,
+    /// What stands for `{name}` in its settings, besides `{tls_port}`.
+    pub(super) names: &'a BTreeMap<String, String>,
     /// The server's own folder; its data is in `data`, what it says in `server.log`.
     pub(super) folder: &'a Path,
 }
@@ -67,7 +69,7 @@ impl Server {
         std::fs::create_dir_all(&data).map_err(failed("make the folder", &data))?;
         let log = start.folder.join("server.log");
         let said = File::options().create(true).append(true).open(&log).map_err(failed("write", &log))?;
-        let (port, tls_port) = free_ports().map_err(failed("find a free port for", start.folder))?;
+        let [port, tls_port] = free_ports().map_err(failed("find a free port for", start.folder))?;
         let mut command = prepare(&start, &data, port, tls_port);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let shown = start.command.words.join(" ");
@@ -166,7 +168,12 @@ fn prepare(start: &Start<'_>, data: &Path, port: u16, tls_port: u16) -> Command 
         .env("SCRINIUM_ADMIN_PASSWORD", &start.command.password)
         .env("SCRINIUM_TRACING__LEVEL", "warn");
     for (name, value) in start.settings {
-        command.env(variable(name), value.replace("{tls_port}", &tls_port.to_string()));
+        let value = value.replace("{tls_port}", &tls_port.to_string());
+        let value = start
+            .names
+            .iter()
+            .fold(value, |value, (name, meant)| value.replace(&format!("{{{name}}}"), meant));
+        command.env(variable(name), value);
     }
     command
 }
@@ -177,16 +184,21 @@ fn variable(setting: &str) -> String {
 }
 
 /// Words that have a command killed when the laboratory ends, whatever ends it; none where util-linux is missing.
-fn parent_watch() -> Vec<String> {
+pub(super) fn parent_watch() -> Vec<String> {
     let there = Path::new("/usr/bin/setpriv").exists();
     if there { ["setpriv", "--pdeathsig", "KILL"].map(str::to_owned).to_vec() } else { Vec::new() }
 }
 
-/// Two ports that nobody listens on. Both are held until both are known.
-fn free_ports() -> std::io::Result<(u16, u16)> {
-    let one = TcpListener::bind(("127.0.0.1", 0))?;
-    let other = TcpListener::bind(("127.0.0.1", 0))?;
-    Ok((one.local_addr()?.port(), other.local_addr()?.port()))
+/// Ports that nobody listens on. All are held until all are known.
+pub(super) fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> {
+    let mut held = Vec::with_capacity(COUNT);
+    let mut ports = [0; COUNT];
+    for port in &mut ports {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        *port = listener.local_addr()?.port();
+        held.push(listener);
+    }
+    Ok(ports)
 }
 
 /// The last lines of a file.

@@ -1,5 +1,7 @@
 //! A cell on its way through the steps: servers that run, what was measured, what has to be said about it.
 
+mod mail;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,11 +17,13 @@ use super::error::ExperimentError;
 use super::fill::{Filling, fill};
 use super::ground::{Limits, ServerLimits};
 use super::load_step::{Address, LoadCell, Loaded};
+use super::mail::{Peer, Sink};
 use super::server::{self, Server, ServerCommand};
 use super::step::{CellStep, Fill, RequestStep, Start, StepAction};
 use super::usage::{Measured, StepUsage, disk_bytes};
 use crate::driver::{Client, Failure, path_part};
 use crate::monitor::{QUIET_LOOKS, rest};
+use mail::{MailPorts, Waiting};
 
 /// Building views of a large database is one request.
 const REQUEST_TIME_OUT: Duration = Duration::from_secs(6 * 3600);
@@ -60,6 +64,14 @@ pub(super) struct Stage<'a> {
     data: PathBuf,
     ram: PathBuf,
     servers: Vec<Server>,
+    /// Ports for mail of each server, which it has again when it is started again.
+    ports: Vec<MailPorts>,
+    peer: Option<Peer>,
+    sink: Option<Sink>,
+    /// Messages that wait for the sink.
+    waiting: Option<Waiting>,
+    /// The product is not installed here: no step does anything.
+    is_absent: bool,
     ground: Option<ServerLimits>,
     cpus: usize,
     name: String,
@@ -95,6 +107,11 @@ impl<'a> Stage<'a> {
             data: data.to_owned(),
             ram,
             servers: Vec::new(),
+            ports: Vec::new(),
+            peer: None,
+            sink: None,
+            waiting: None,
+            is_absent: false,
             ground: None,
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             name: name.to_owned(),
@@ -126,6 +143,9 @@ impl<'a> Stage<'a> {
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), ExperimentError> {
         let name = step.name().to_owned();
+        if self.is_absent {
+            return Ok(());
+        }
         tell(&name);
         let usage = StepUsage::begin(&self.pids());
         let own = self.carry_out(&step.action, &name, tell).await?;
@@ -138,6 +158,9 @@ impl<'a> Stage<'a> {
                     log: server.log.display().to_string(),
                 });
             }
+        }
+        if let Some(log) = self.peer.as_mut().and_then(Peer::ended) {
+            return Err(ExperimentError::ServerGone { step: name, log: log.display().to_string() });
         }
         let log: u64 = self.folders().map(|folder| disk_bytes(&folder.join("data/log"), None)).sum();
         let data: u64 = self
@@ -187,6 +210,8 @@ impl<'a> Stage<'a> {
                 self.console(&command, name).await
             }
             StepAction::Request(request) => self.request(request, name).await,
+            StepAction::Mail(mail) => self.mail(mail, name, tell).await,
+            StepAction::Drain(drain) => self.drain(drain, name, tell).await,
             StepAction::Rest(most) => {
                 let looked = |quiet| tell(&format!("{name}: quiet {quiet} of {QUIET_LOOKS} times"));
                 rest(&self.pids(), self.seconds(most, name)?, looked).await;
@@ -202,6 +227,7 @@ impl<'a> Stage<'a> {
     }
 
     async fn end_servers(&mut self, signal: Signal, name: &str) -> Result<Measured, ExperimentError> {
+        self.peer = None;
         for server in self.servers.drain(..) {
             server.end(signal).await.ok_or_else(|| ExperimentError::Step {
                 step: name.to_owned(),
@@ -220,7 +246,8 @@ impl<'a> Stage<'a> {
     }
 
     fn pids(&self) -> Vec<u32> {
-        self.servers.iter().map(Server::pid).collect()
+        let peers = self.peer.iter().flat_map(Peer::pids);
+        self.servers.iter().map(Server::pid).chain(peers).collect()
     }
 
     fn urls(&self) -> Vec<Address> {
@@ -258,12 +285,17 @@ impl<'a> Stage<'a> {
 
     async fn start(&mut self, start: &Start, name: &str) -> Result<Measured, ExperimentError> {
         let wrong = |why: String| ExperimentError::Step { step: name.to_owned(), why };
-        let mut settings = self.cell.settings.clone();
+        // Those of an earlier start hold on.
+        let before = &self.gathered.settings;
+        let mut settings = if before.is_empty() { self.cell.settings.clone() } else { before.clone() };
         settings.extend(start.settings.iter().map(|(key, value)| (key.clone(), value.0.clone())));
         for value in settings.values_mut() {
             *value = substitute(value, &self.values).map_err(wrong)?;
         }
         let servers = self.number_or(start.servers.as_ref(), 1_usize, name)?;
+        if let Some(kind) = self.peer_kind(start, name)? {
+            return self.start_peer(kind, name).await;
+        }
         if !(1..=MOST_SERVERS).contains(&servers) || !self.servers.is_empty() {
             return Err(wrong(format!(
                 "from 1 to {MOST_SERVERS} servers are started, where none is running"
@@ -275,22 +307,34 @@ impl<'a> Stage<'a> {
             self.cpus = ground.cpus().unwrap_or(self.cpus);
             self.ground = Some(ground);
         }
-        let Some(ground) = &self.ground else { return Ok(Measured::new()) };
         if settings.values().any(|value| value.contains(&*self.ram.to_string_lossy())) {
             std::fs::create_dir_all(&self.ram)
                 .map_err(|error| wrong(format!("{}: {error}", self.ram.display())))?;
         }
+        if settings.values().any(|value| value.contains("{sink_port}")) {
+            self.start_sink(name).await?;
+        }
+        self.take_ports(servers, name)?;
+        self.gathered.settings = settings;
         let mut slowest = Duration::ZERO;
         for number in 1..=servers {
-            let folder = self.data.join(format!("server-{number}"));
-            let begun = server::Start { command: self.command, settings: &settings, ground, folder: &folder };
-            let server = Server::start(begun).await?;
+            let server = self.start_one(number).await?;
             slowest = slowest.max(server.started_in);
             self.servers.push(server);
         }
-        self.gathered.settings = settings;
         self.gathered.server = self.describe().await;
         Ok(Measured::from([("seconds".to_owned(), slowest.as_secs_f64())]))
+    }
+
+    /// Starts server `number` with the settings of the cell.
+    async fn start_one(&self, number: usize) -> Result<Server, ExperimentError> {
+        let Some(ground) = &self.ground else {
+            return Err(ExperimentError::Usage("no server was started before".to_owned()));
+        };
+        let (folder, names) = (self.data.join(format!("server-{number}")), self.mail_names(number));
+        let settings = &self.gathered.settings;
+        let begun = server::Start { command: self.command, settings, ground, names: &names, folder: &folder };
+        Server::start(begun).await
     }
 
     fn limits(&self, start: &Start, name: &str) -> Result<Limits, ExperimentError> {
@@ -437,6 +481,7 @@ impl Drop for Stage<'_> {
     /// Also where an experiment is broken off.
     fn drop(&mut self) {
         self.servers.clear();
+        self.peer = None;
         self.ground = None;
         for folder in [&self.data, &self.ram] {
             // What cannot be removed is in nobody's way but on the disk; the next cell has another folder.

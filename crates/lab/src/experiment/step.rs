@@ -33,6 +33,10 @@ pub enum StepAction {
     Console(String),
     /// Requests, one after the other in each of some databases, in all of these at once.
     Request(RequestStep),
+    /// Messages, sent by SMTP or LMTP until all have arrived.
+    Mail(Box<MailStep>),
+    /// What waits for the laboratory's own mail server goes out to it.
+    Drain(DrainStep),
     /// Waits until the servers neither work nor give memory back, for at most this many seconds.
     Rest(Scalar),
     /// SIGKILL to all servers: the machine's power goes, as far as they can tell.
@@ -54,6 +58,8 @@ struct StepMembers {
     probe: Option<ProbeStep>,
     console: Option<String>,
     request: Option<RequestStep>,
+    mail: Option<Box<MailStep>>,
+    drain: Option<DrainStep>,
     rest: Option<Scalar>,
     kill: Option<bool>,
     stop: Option<bool>,
@@ -75,6 +81,8 @@ impl TryFrom<StepMembers> for CellStep {
             members.probe.map(StepAction::Probe),
             members.console.map(StepAction::Console),
             members.request.map(StepAction::Request),
+            members.mail.map(StepAction::Mail),
+            members.drain.map(StepAction::Drain),
             members.rest.map(StepAction::Rest),
             is_said("kill", members.kill)?.map(|_| StepAction::Kill),
             is_said("stop", members.stop)?.map(|_| StepAction::Stop),
@@ -92,8 +100,10 @@ impl TryFrom<StepMembers> for CellStep {
 }
 
 impl StepAction {
-    const KINDS: [&str; 10] =
-        ["start", "fill", "load", "probe", "console", "request", "rest", "kill", "stop", "pause"];
+    const KINDS: [&str; 12] = [
+        "start", "fill", "load", "probe", "console", "request", "mail", "drain", "rest", "kill", "stop",
+        "pause",
+    ];
 
     /// Its word in the file.
     #[must_use]
@@ -105,6 +115,8 @@ impl StepAction {
             Self::Probe(_) => "probe",
             Self::Console(_) => "console",
             Self::Request(_) => "request",
+            Self::Mail(_) => "mail",
+            Self::Drain(_) => "drain",
             Self::Rest(_) => "rest",
             Self::Kill => "kill",
             Self::Stop => "stop",
@@ -175,6 +187,7 @@ pub(super) fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Start {
+    /// They hold for later starts of the cell, too.
     #[serde(default)]
     pub settings: BTreeMap<String, Scalar>,
     /// Memory of the server's control group, such as `128 MB`; empty or left out: no limit.
@@ -186,6 +199,10 @@ pub struct Start {
     /// Servers, each with data and a port of its own.
     #[serde(default)]
     pub servers: Option<Scalar>,
+    /// Whose: by default those of the command line; or `postfix`, `dovecot`, `postfix+dovecot` of this machine, for mail. Where
+    /// they are not installed, the cell says so and is left out.
+    #[serde(default)]
+    pub product: Option<Scalar>,
 }
 
 /// Documents.
@@ -299,6 +316,45 @@ pub struct RequestStep {
     pub database: String,
     #[serde(default)]
     pub databases: Option<Scalar>,
+}
+
+/// Messages, each to one person, sent over connections that carry many.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct MailStep {
+    /// `smtp`; `lmtp`; or `submission`, where the first of the people logs in.
+    pub by: Scalar,
+    pub messages: Scalar,
+    #[serde(default)]
+    pub bytes: Option<Scalar>,
+    #[serde(default)]
+    pub connections: Option<Scalar>,
+    /// How many people get the messages, in turn.
+    #[serde(default)]
+    pub people: Option<Scalar>,
+    /// `people` of the server, where nothing is said; `next`: of the server after it; `sink`: of the laboratory's own server.
+    #[serde(default)]
+    pub to: Option<Scalar>,
+    /// Whether that one `takes` them, `defers` each, or is `away`; then it is waited until all are in the queue.
+    #[serde(default)]
+    pub sink: Option<Scalar>,
+    /// Over connections that are encrypted after they begin.
+    #[serde(default)]
+    pub encrypted: Option<Scalar>,
+    /// How often the server is killed meanwhile, and started again.
+    #[serde(default)]
+    pub kills: Option<Scalar>,
+}
+
+/// The queue, let go.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct DrainStep {
+    /// How often the server is killed meanwhile, and started again.
+    #[serde(default)]
+    pub kills: Option<Scalar>,
 }
 
 fn get() -> String {

@@ -4,6 +4,7 @@ mod client;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use scrinium_imap_wire::{
     AppendMessage, Command, FetchAttribute, FetchModifiers, Flag, ListCommand, MailboxName, MessageData,
@@ -59,6 +60,22 @@ impl Fetched<'_> {
 }
 
 impl ImapSession {
+    /// Somebody's connection to that port of this machine, in the clear.
+    ///
+    /// # Errors
+    /// None but for a port that is no number.
+    pub(crate) fn to_port(
+        port: u16,
+        (login, password): (&str, &str),
+        time_out: Duration,
+    ) -> Result<Self, String> {
+        let no_tls = || Err("this connection is not encrypted".to_owned());
+        let endpoint = Endpoint::parse(&format!("imap://127.0.0.1:{port}"), "imap", (port, port), no_tls)?;
+        let options = MailOptions { time_out, domain: String::new(), login_name: String::new() };
+        let account = Account { login: login.to_owned(), password: password.to_owned() };
+        Ok(Self::new(Arc::new(endpoint), Arc::new(options), account))
+    }
+
     pub(super) fn new(endpoint: Arc<Endpoint>, options: Arc<MailOptions>, account: Account) -> Self {
         Self {
             endpoint,
@@ -482,7 +499,7 @@ impl ImapSession {
         self.seen
     }
 
-    pub(super) fn see(&mut self, uid: u32) {
+    pub(crate) fn see(&mut self, uid: u32) {
         self.seen = uid;
     }
 }
