@@ -132,6 +132,9 @@ pub struct LoadArguments {
     /// Write no files
     #[arg(long)]
     pub no_report: bool,
+    /// Put a sentence among the notes of the report, such as what went before; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub note: Vec<String>,
 
     /// Documents that each mail database begins with
     #[arg(long, value_name = "N")]

@@ -119,6 +119,7 @@ async fn run_once(
     };
     let stopped = measured.run.cut == Some(Cut::Operator);
     let mut report = report_of(&plan, &measured, &command_line());
+    report.run.notes.clone_from(&arguments.note);
     if let Some(probe) = probe {
         report.add_probe(probe.end(measured.began, report.hold_s()).await);
     }

@@ -199,9 +199,10 @@ fn show_all(
     }
     let hands = arguments.mail.as_ref().map(|_| folder.join(HANDS));
     let people: Vec<String> = (1..=arguments.people).map(name).collect();
-    mail.exchange(hands.as_deref(), &people, PEOPLE_PASSWORD, terminal)?;
+    let told = mail.exchange(hands.as_deref(), &people, PEOPLE_PASSWORD)?;
+    told.iter().for_each(|sentence| terminal.say(sentence));
     terminal.say("The laboratory puts them to work (workload R5Mail) ...");
-    runtime.block_on(load(folder, arguments, credentials, &server.url))
+    runtime.block_on(load((folder, &server.url), arguments, credentials, &told))
 }
 
 fn name(number: u32) -> String {
@@ -300,14 +301,15 @@ fn deal(mail: &Path, hands: &Path, people: u32) -> Result<(), Failure> {
     std::fs::rename(&part, hands).map_err(Failure::work)
 }
 
+/// Users at work on the server at `url`; `notes` are shown in the report.
 async fn load(
-    folder: &Path,
+    (folder, url): (&Path, &str),
     arguments: &DemoArguments,
     credentials: &Credentials,
-    url: &str,
+    notes: &[String],
 ) -> Result<(), Failure> {
     let report = folder.join("report");
-    let words = [
+    let mut words = vec![
         "lab".to_owned(),
         "load".to_owned(),
         "R5Mail".to_owned(),
@@ -320,6 +322,7 @@ async fn load(
         format!("--user-password={PEOPLE_PASSWORD}"),
         format!("--report={}", report.display()),
     ];
+    words.extend(notes.iter().map(|note| format!("--note={note}")));
     let parsed = LabCommandLine::try_parse_from(words).map_err(Failure::work)?;
     let outcome = scrinium_lab::run(parsed.lab).await.map_err(Failure::work)?;
     let why = match outcome {

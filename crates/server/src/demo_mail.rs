@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use scrinium_smtp_wire::{BareEnds, DotWriter};
 
-use crate::cli::{Failure, Terminal};
+use crate::cli::Failure;
 
 /// The people's addresses end so.
 pub(crate) const DOMAIN: &str = "demo.example";
@@ -75,31 +75,30 @@ impl MailPorts {
     }
 
     /// Has each person get a real message that another one has, from elsewhere; or a short one where there are none. Then a person
-    /// writes to somebody elsewhere.
+    /// writes to somebody elsewhere. Gives sentences on what happened, which the report shows, too.
     pub(crate) fn exchange(
         &self,
         hands: Option<&Path>,
         people: &[String],
         password: &str,
-        terminal: &Terminal,
-    ) -> std::result::Result<(), Failure> {
+    ) -> std::result::Result<Vec<String>, Failure> {
         let failed = |error: Error| Failure::Work(format!("mail by SMTP: {error}"));
         let began = Instant::now();
         let (taken, refused) = self.bring(hands, people).map_err(failed)?;
-        terminal.say(&format!(
+        let mut told = vec![format!(
             "Messages that came in by SMTP: {taken} in {:.1} s; {refused} were refused.",
             began.elapsed().as_secs_f64()
-        ));
-        let Some(author) = people.first() else { return Ok(()) };
+        )];
+        let Some(author) = people.first() else { return Ok(told) };
         self.hand_in(author, password).map_err(failed)?;
         let message = self.taken.recv_timeout(WITHIN).map_err(|_| {
             Failure::Work(format!("the message to {FRIEND} did not leave within {} s", WITHIN.as_secs()))
         })?;
-        terminal.say(&format!(
+        told.push(format!(
             "{author}@{DOMAIN} handed in a message by submission; it went out by SMTP to {FRIEND}, {} bytes.",
             message.len()
         ));
-        Ok(())
+        Ok(told)
     }
 
     /// How many were taken, and how many refused.

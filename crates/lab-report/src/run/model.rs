@@ -120,6 +120,9 @@ pub struct RunPart {
     pub laboratory_version: String,
     /// The command that repeats it, without passwords.
     pub command: String,
+    /// What the one who made it adds for readers, such as what went before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A phase on the time axis.

@@ -20,6 +20,7 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         (header(report))
         (figures(&report.summary))
         (list("What it showed", &report.findings))
+        (list("Notes", &report.run.notes))
         (summary_table(report))
         (sections::repeats(report))
         (charts)

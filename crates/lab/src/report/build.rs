@@ -235,6 +235,7 @@ fn run_part(plan: &Plan, measured: &Measured, command: &str) -> RunPart {
         documents_added: measured.preparation.documents_added,
         laboratory_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command.to_owned(),
+        notes: Vec::new(),
     }
 }
 

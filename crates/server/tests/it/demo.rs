@@ -33,6 +33,8 @@ fn the_demonstration_gets_mail_sends_some_and_leaves_a_server() {
     ] {
         assert!(told.contains(expected), "{expected}: {told}");
     }
+    let page = fs::read_to_string(folder.path().join("demo/report/report.html")).unwrap();
+    assert!(page.contains("it went out by SMTP to friend@elsewhere.example"), "the report shows the mail");
     if output.status.success() {
         assert!(told.contains("--mail-rcpt user0001@demo.example"), "{told}");
         let checked = scrinium(folder.path(), &["--config", "demo/scrinium.toml", "config", "check"]);
