@@ -11,6 +11,7 @@
 
 mod common;
 mod index;
+mod power_loss;
 mod questions;
 mod queue;
 mod signing;
