@@ -38,6 +38,11 @@ impl Process {
         self.child.id()
     }
 
+    /// Asks it to end by another signal than it was started with, and waits until it has.
+    pub fn end(mut self, signal: Signal) {
+        self.signal = signal;
+    }
+
     /// Whether it has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())

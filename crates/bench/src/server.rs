@@ -91,6 +91,13 @@ impl Server {
         self.folder
     }
 
+    /// Has it end in order, and gives its folder.
+    #[must_use]
+    pub fn stop(self) -> TempDir {
+        self.process.end(Signal::TERM);
+        self.folder
+    }
+
     /// A statistic, by its name; 0 if there is none.
     ///
     /// # Panics

@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use scrinium_mail_queue::{Destination, DueIndex, DueRow, Lane, Priority, Queue, SenderLane};
-use scrinium_store::{Batch, Direction, Family, KeyRange, Store, StoreError, prefix_end};
+use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store, StoreError, prefix_end};
 use serde::{Deserialize, Serialize};
 
 const FAMILY: Family = Family::DerivedChurn;
@@ -403,12 +403,13 @@ impl DiskDueIndex {
         }
     }
 
-    /// Counts the entries of each queue, once, at the start.
+    /// Counts the entries of each queue, once, at the start; their blocks do not stay in memory.
     fn count(&mut self) -> Result<(), StoreError> {
         let prefix = self.key(b'r', &[]);
         let Some(end) = prefix_end(&prefix) else { return Ok(()) };
         let snapshot = self.store.snapshot();
-        let mut cursor = snapshot.cursor(FAMILY, KeyRange::new(&prefix, &end), Direction::Forward);
+        let range = KeyRange::new(&prefix, &end);
+        let mut cursor = snapshot.cursor_with(FAMILY, range, ScanOptions::long(Direction::Forward));
         while let Some((_, row)) = cursor.next()? {
             if let Ok(row) = serde_json::from_slice::<StoredRow>(row) {
                 *self.counts.entry(queue_of(&row.queue)).or_default() += 1;

@@ -1,8 +1,9 @@
 //! The queue of outgoing mail: what a hundred thousand messages cost that wait, how late a message is that is due among them, how long
 //! a server takes to serve again that is killed with them, and how fast ten thousand go out.
 //!
-//! What waiting takes of memory is the difference between two servers that were killed, started again and have come to rest: one
-//! with an empty queue, one with all of them deferred. Beside them, messages to a hundred hosts become due; each is as late as the
+//! What waiting takes of memory is the difference between two servers that have ended in order, were started again and have come to
+//! rest: one with an empty queue, one with all of them deferred. After a kill, what the log holds would be in memory as well, within the
+//! server's budget, whatever it is of. Beside them, messages to a hundred hosts become due; each is as late as the
 //! time between the one in its entry and that at which the other side hears of it again. Then messages for one host that was not
 //! there go out to Postfix's smtp-sink, from ours and from Postfix in turn, and from ours beside messages to a host that accepts
 //! connections and says nothing. `cargo bench -p scrinium-server --bench queue`; `SCRINIUM_MESSAGES` is how many wait,
@@ -109,6 +110,13 @@ fn memory_mb(ours: &Ours) -> f64 {
     memory_bytes(ours.server().process_id()) / MEGABYTE
 }
 
+/// The memory of a server that is started again after it has ended in order.
+fn memory_at_rest_mb(ours: Ours, settings: &[(&str, &str)]) -> (Ours, f64) {
+    let ours = Ours::start_in(ours.stop(), settings);
+    let memory = memory_mb(&ours);
+    (ours, memory)
+}
+
 fn waiting(rounds: u64, messages: u64, due: u64) {
     let later = Later::start();
     let folder = scrinium_bench::folder();
@@ -118,8 +126,9 @@ fn waiting(rounds: u64, messages: u64, due: u64) {
     let mut ours = Ours::start(&long);
     let mut empty = Vec::new();
     for _ in 0..rounds {
-        ours = restart(ours, &long).0;
-        empty.push(memory_mb(&ours));
+        let memory;
+        (ours, memory) = memory_at_rest_mb(restart(ours, &long).0, &long);
+        empty.push(memory);
     }
     for first in (0..messages).step_by(usize::try_from(AT_ONCE).unwrap()) {
         let numbers = first..messages.min(first + AT_ONCE);
@@ -135,7 +144,8 @@ fn waiting(rounds: u64, messages: u64, due: u64) {
         let took;
         (ours, took) = restart(ours, &long);
         until("the rest is deferred", || ours.count("Outbound.Queue.Deferred") >= messages);
-        let memory = memory_mb(&ours);
+        let memory;
+        (ours, memory) = memory_at_rest_mb(ours, &long);
         eprintln!(
             "round {round}: serving after {took:.2} s; memory {memory:.0} MB, of an empty queue {empty:.0} MB"
         );

@@ -65,6 +65,11 @@ impl Ours {
         self.server.kill()
     }
 
+    /// Has it end in order, and gives its folder.
+    pub fn stop(self) -> TempDir {
+        self.server.stop()
+    }
+
     /// Processor time so far, in hundredths of a second.
     pub fn ticks(&self) -> u64 {
         used_ticks(self.server.process_id())
