@@ -21,7 +21,7 @@ const DOVECOT: &str = "/usr/lib/dovecot/lmtp";
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// Messages that go each way.
-const MESSAGES: usize = 10;
+pub const MESSAGES: usize = 10;
 
 fn is_there(program: &str) -> bool {
     if !rustix::process::geteuid().is_root() || !Path::new(program).exists() {
@@ -33,24 +33,24 @@ fn is_there(program: &str) -> bool {
     true
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A folder that the servers' own users may look into.
-fn open_folder() -> tempfile::TempDir {
+pub fn open_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }
 
-fn own(path: &Path, user: &str) {
+pub fn own(path: &Path, user: &str) {
     fs::create_dir_all(path).unwrap();
     let owned = Command::new("chown").arg(user).arg(path).status();
     assert!(owned.is_ok_and(|status| status.success()), "there must be a user {user}");
 }
 
-fn start(mut command: Command, port: u16, log: &Path) -> Process {
+pub fn start(mut command: Command, port: u16, log: &Path) -> Process {
     let output = fs::File::create(log).unwrap();
     command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
     let process = Process::start(&mut command, Signal::TERM);
@@ -120,22 +120,22 @@ fn postfix(folder: &Path, port: u16, certificate: &Path, way: &str) -> Process {
 }
 
 /// Ours, with the way for mail to others; rules are written once the ports are known.
-fn ours(folder: &Path, rules: &str) -> MailServer {
+pub fn ours(folder: &Path, rules: &str, more: &[(&str, &str)]) -> MailServer {
     let transports = folder.join("transports");
     fs::write(&transports, rules).unwrap();
-    let more =
+    let way =
         [("SCRINIUM_OUTBOUND__ROUTE", "mx"), ("SCRINIUM_OUTBOUND__TRANSPORTS", transports.to_str().unwrap())];
-    MailServer::start_with(folder, &more)
+    MailServer::start_with(folder, &[&way[..], more].concat())
 }
 
-/// Ada writes to people elsewhere, a memo each.
-fn write(mail: &MailServer, domain: &str) {
+/// Ada writes some memos to somebody elsewhere.
+pub fn write(mail: &MailServer, person: &str, domain: &str) {
     let log_in = json!({"name": "ada", "password": SECRET});
     let answer = mail.server.client().json("POST", "/_session", &log_in).unwrap().expect(200);
     let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
     let mut ada = mail.server.client_with(cookie);
     for number in 0..MESSAGES {
-        let memo = json!({"Form": "Memo", "From": "ada", "SendTo": [format!("carla@{domain}")],
+        let memo = json!({"Form": "Memo", "From": "ada", "SendTo": [format!("{person}@{domain}")],
             "Subject": format!("{domain} {number}"), "Body": "Grüße\n.\n..\n"});
         ada.json("POST", "/mail.box", &memo).unwrap().expect(201);
     }
@@ -149,13 +149,14 @@ fn postfix_takes_our_mail_and_brings_it_back_by_smtp_and_lmtp() {
     for protocol in ["smtp", "lmtp"] {
         let (folder, others) = (open_folder(), open_folder());
         let port = free_port();
-        let mail = ours(folder.path(), &format!("postfix.example relay 127.0.0.1:{port} tls=required\n"));
+        let mail =
+            ours(folder.path(), &format!("postfix.example relay 127.0.0.1:{port} tls=required\n"), &[]);
         let way = match protocol {
             "smtp" => format!("smtp:[127.0.0.1]:{}", mail.port("smtp")),
             _ => format!("lmtp:inet:127.0.0.1:{}", mail.port("lmtp")),
         };
         let _postfix = postfix(others.path(), port, &mail.certificate, &way);
-        write(&mail, "postfix.example");
+        write(&mail, "carla", "postfix.example");
         let found = mail.mail_of_bob(MESSAGES);
         for number in 0..MESSAGES {
             assert_eq!(found.get(&format!("postfix.example {number}")), Some(&1), "{protocol}: {found:?}");
@@ -186,8 +187,8 @@ fn dovecot_takes_our_mail_by_lmtp() {
     let mut dovecot = command("/usr/sbin/dovecot", None);
     dovecot.arg("-F").arg("-c").arg(&path);
     let _dovecot = start(dovecot, port, &others.path().join("dovecot.log"));
-    let mail = ours(folder.path(), &format!("dovecot.example lmtp 127.0.0.1:{port}\n"));
-    write(&mail, "dovecot.example");
+    let mail = ours(folder.path(), &format!("dovecot.example lmtp 127.0.0.1:{port}\n"), &[]);
+    write(&mail, "carla", "dovecot.example");
     let began = Instant::now();
     let texts = loop {
         let files = fs::read_dir(mailboxes.join("carla/new")).into_iter().flatten().flatten();

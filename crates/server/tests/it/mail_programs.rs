@@ -118,11 +118,16 @@ impl World {
 }
 
 fn clients() -> PathBuf {
+    cached("mail-clients-1")
+}
+
+/// Where a script keeps what it brings.
+pub fn cached(name: &str) -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let cache = variable("SCRINIUM_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("scrinium")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/scrinium")));
-    cache.unwrap_or_default().join("mail-clients-1")
+    cache.unwrap_or_default().join(name)
 }
 
 /// Runs a program to its end, which comes within a minute.

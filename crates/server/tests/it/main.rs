@@ -53,6 +53,8 @@ mod mail_peers;
 mod mail_ports;
 mod mail_programs;
 mod mail_rules;
+mod mail_scripts;
+mod mail_servers;
 mod messages;
 mod names;
 mod operate;
