@@ -140,6 +140,8 @@ pub struct FolderInfo {
     pub deleted: u64,
     /// What its messages are together, in bytes.
     pub bytes: u64,
+    /// What those marked to be expunged are of it.
+    pub deleted_bytes: u64,
     /// The last change of flags of what is in it.
     pub flags_change: u64,
     /// Those of them that the person who asks has not read; `None` if nobody asks.
@@ -317,6 +319,7 @@ fn info(
         total: state.total,
         deleted: state.deleted,
         bytes: state.bytes,
+        deleted_bytes: state.deleted_bytes,
         flags_change: state.flags_change,
         unread: read.map(|read| state.total.saturating_sub(read)),
         kind: record.kind,

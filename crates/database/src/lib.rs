@@ -39,6 +39,7 @@ mod quota;
 pub mod read;
 pub mod rows;
 mod sizes;
+mod source_facts;
 mod task_state;
 #[cfg(test)]
 mod testing;
@@ -71,7 +72,8 @@ pub use error::{DatabaseError, InvalidInput, Oversized, Result};
 pub use flags::{FlagsChange, FlagsChanged};
 pub use flags_field::{FLAGS, MAX_FLAG_BYTES, MAX_FLAGS, MAX_KEYWORDS};
 pub use folder::members::{
-    FolderChanges, FolderMember, FolderMemberChange, FolderMembers, FolderPlace, MAX_MEMBERS_AT_ONCE,
+    FolderChanges, FolderFeed, FolderMember, FolderMemberChange, FolderMembers, FolderPlace,
+    MAX_MEMBERS_AT_ONCE,
 };
 pub use folder::record::{FolderKind, SpecialUse};
 pub use folder::{FolderChange, FolderInfo, FolderUse, Placed};
@@ -86,6 +88,7 @@ pub use read::others::ConflictedDocument;
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, RowSource, Rows};
 pub use sizes::DatabaseSizes;
+pub use source_facts::{INTERNAL_DATE, SOURCE_ATTACHMENT, SOURCE_START, WIRE_SIZE};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::purge::PurgedLeaves;
 pub use update::together::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
-use super::record::{Mark, Member, MemberChange, MemberChangeKind, MemberFacts, Membership};
+use super::record::{FolderState, Mark, Member, MemberChange, MemberChangeKind, MemberFacts, Membership};
 use super::{record_at, state_at};
 use crate::access::Access;
 use crate::access::readable::ReadableId;
@@ -55,6 +55,15 @@ pub struct FolderMembers {
     pub last_uid: u64,
     /// Whether there are more.
     pub more: bool,
+}
+
+/// What the feed of a folder stands at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FolderFeed {
+    /// The uid of the next document that is added.
+    pub next_uid: u64,
+    /// The last change of what is in it, or of something of that; 0 if there was none.
+    pub last_change: u64,
 }
 
 /// What last happened to a document in a folder.
@@ -226,6 +235,99 @@ impl Database {
         Ok(changes)
     }
 
+    /// What the feed of a folder stands at; `None` if there is no such folder.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn folder_feed_at(&self, snapshot: &Snapshot, folder: u32) -> Result<Option<FolderFeed>> {
+        let Some(stored) = snapshot.get(Family::Point, &keys::folder_state(self.number(), folder))? else {
+            return Ok(None);
+        };
+        let state = FolderState::decode(&stored);
+        let state = state.ok_or_else(|| DatabaseError::damaged("state of the folder", self.name()))?;
+        let last_change = self.last_of(snapshot, &keys::member_changes(self.number(), folder))?;
+        Ok(Some(FolderFeed { next_uid: state.next_uid, last_change }))
+    }
+
+    /// The last change of a person's marks; 0 if there was none.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn last_mark_change_at(&self, snapshot: &Snapshot, person: &str) -> Result<u64> {
+        self.last_of(snapshot, &keys::mark_changes(self.number(), person))
+    }
+
+    /// The last change in a feed whose keys begin so.
+    fn last_of(&self, snapshot: &Snapshot, beginning: &[u8]) -> Result<u64> {
+        let to = keys::successor(beginning);
+        let range = KeyRange { from: beginning, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Backward);
+        let last = cursor.next()?.map(|(key, _)| keys::change_number_of(key));
+        last.map_or(Ok(0), |last| last.ok_or_else(|| DatabaseError::damaged("key of a feed", self.name())))
+    }
+
+    /// What a folder says of the documents with these uids; of those that are not there, nothing.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn members_of(&self, snapshot: &Snapshot, folder: u32, uids: &[u64]) -> Result<Vec<(u64, Member)>> {
+        let (Some(first), Some(last)) = (uids.first().copied(), uids.last().copied()) else {
+            return Ok(Vec::new());
+        };
+        // What lies close together is read in one go.
+        if last.saturating_sub(first) < 2 * uids.len() as u64 {
+            let limit = usize::try_from(last - first).unwrap_or(usize::MAX).saturating_add(1);
+            let mut members = self.members_at(snapshot, folder, first.saturating_sub(1), limit)?;
+            members.retain(|(uid, _)| uids.binary_search(uid).is_ok());
+            return Ok(members);
+        }
+        let mut members = Vec::with_capacity(uids.len());
+        for uid in uids {
+            let stored = snapshot.get(Family::Scan, &keys::member(self.number(), folder, *uid))?;
+            let Some(stored) = stored else { continue };
+            let member = Member::decode(&stored);
+            members.push((
+                *uid,
+                member.ok_or_else(|| DatabaseError::damaged("member of a folder", self.name()))?,
+            ));
+        }
+        Ok(members)
+    }
+
+    /// In how many folders a document is.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn count_folders_at(&self, snapshot: &Snapshot, id: &str) -> Result<usize> {
+        let from = keys::memberships(self.number(), id);
+        let to = keys::successor(&from);
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
+        let mut count = 0;
+        while let Some((key, _)) = cursor.next()? {
+            let folder = keys::folder_of(key).ok_or_else(|| DatabaseError::damaged("membership", id))?;
+            // What is left of a folder that was dropped counts for nothing.
+            count += usize::from(self.folder_feed_at(snapshot, folder)?.is_some());
+        }
+        Ok(count)
+    }
+
+    /// The change by which a person's mark on a document became what it is; 0 if there is none.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn mark_change_at(&self, snapshot: &Snapshot, id: &str, person: &str) -> Result<u64> {
+        Ok(self.mark_at(snapshot, id, person)?.map_or(0, |mark| mark.change_number))
+    }
+
+    fn mark_at(&self, snapshot: &Snapshot, id: &str, person: &str) -> Result<Option<Mark>> {
+        let stored = snapshot.get(Family::Point, &keys::mark(self.number(), id, person))?;
+        let decode = |stored: scrinium_store::Slice| {
+            Mark::decode(&stored).ok_or_else(|| DatabaseError::damaged("mark", id))
+        };
+        stored.map(decode).transpose()
+    }
+
     /// The uid of a document in a folder; `None` if it is not there.
     pub fn uid_at(&self, snapshot: &Snapshot, folder: u32, id: &str) -> Result<Option<u64>> {
         let stored = snapshot.get(Family::Point, &keys::membership(self.number(), id, folder))?;
@@ -236,11 +338,7 @@ impl Database {
     }
 
     pub fn has_read(&self, snapshot: &Snapshot, id: &str, person: &str) -> Result<bool> {
-        let stored = snapshot.get(Family::Point, &keys::mark(self.number(), id, person))?;
-        let decode = |stored: scrinium_store::Slice| {
-            Mark::decode(&stored).ok_or_else(|| DatabaseError::damaged("mark", id))
-        };
-        Ok(stored.map(decode).transpose()?.is_some_and(|mark| mark.read))
+        Ok(self.mark_at(snapshot, id, person)?.is_some_and(|mark| mark.read))
     }
 }
 

@@ -6,15 +6,19 @@ use scrinium_store::Family;
 use super::Transaction;
 use crate::error::{DatabaseError, Result};
 use crate::flags_field::{MAX_KEYWORDS, flags_in};
-use crate::folder::record::{ANSWERED, DELETED, DRAFT, FLAGGED, Member, MemberChangeKind, Membership};
+use crate::folder::record::{
+    ANSWERED, DELETED, DRAFT, FLAGGED, Member, MemberChangeKind, MemberFacts, Membership,
+};
 use crate::keys;
 use crate::leaf::Leaf;
+use crate::source_facts::facts_of;
 
 /// A document's flags as its folders repeat them.
 #[derive(Default)]
 pub(super) struct MemberFlags {
     pub(super) flags: u16,
     pub(super) keywords: Vec<u16>,
+    pub(super) facts: MemberFacts,
 }
 
 impl Transaction<'_> {
@@ -28,9 +32,11 @@ impl Transaction<'_> {
         if memberships.is_empty() {
             return Ok(());
         }
-        let MemberFlags { flags, keywords } = self.flags_of(id)?;
+        let MemberFlags { flags, keywords, facts } = self.flags_of(id)?;
         for (folder, membership) in memberships {
             let Some(mut member) = self.member(folder, membership.uid)? else { continue };
+            self.recount(folder, membership, (member.facts.bytes, facts.bytes))?;
+            member.facts.clone_from(&facts);
             let is_other = (member.flags & !DELETED, &member.keywords) != (flags, &keywords);
             member.flags = member.flags & DELETED | flags;
             member.keywords.clone_from(&keywords);
@@ -39,6 +45,20 @@ impl Transaction<'_> {
             let change_number = change_number.max(membership.change_number);
             self.change_member(id, folder, membership, member, change_number, kind)?;
         }
+        Ok(())
+    }
+
+    /// What a document's message is in a folder's sums is another number of bytes.
+    fn recount(&mut self, folder: u32, membership: Membership, (before, now): (u64, u64)) -> Result<()> {
+        if before == now {
+            return Ok(());
+        }
+        let mut state = self.state(folder)?;
+        state.bytes = state.bytes.saturating_sub(before).saturating_add(now);
+        if membership.is_deleted() {
+            state.deleted_bytes = state.deleted_bytes.saturating_sub(before).saturating_add(now);
+        }
+        self.states.insert(folder, state);
         Ok(())
     }
 
@@ -98,7 +118,7 @@ impl Transaction<'_> {
     pub(super) fn flags_of(&mut self, id: &str) -> Result<MemberFlags> {
         let Some(bytes) = self.winning_leaf(id)? else { return Ok(MemberFlags::default()) };
         let leaf = Leaf::decode(id, &bytes)?;
-        let mut of = MemberFlags::default();
+        let mut of = MemberFlags { facts: facts_of(&leaf, id)?, ..MemberFlags::default() };
         for flag in flags_in(&leaf.fields(id)?) {
             match flag.to_ascii_lowercase().as_str() {
                 "\\answered" => of.flags |= ANSWERED,

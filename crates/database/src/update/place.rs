@@ -119,10 +119,10 @@ impl Transaction<'_> {
         if state.next_uid > MAX_UID {
             return Err(no_uid(name));
         }
-        let MemberFlags { flags, keywords } = self.flags_of(id)?;
+        let MemberFlags { flags, keywords, facts } = self.flags_of(id)?;
         let (uid, change_number) = (state.next_uid, self.next_change());
         state.next_uid += 1;
-        state.count_in(false, 0);
+        state.count_in(false, facts.bytes);
         state.change_number = change_number;
         self.states.insert(folder, state);
         self.header.membership_count += 1;
@@ -138,8 +138,8 @@ impl Transaction<'_> {
             added_change: change_number,
             flags,
             keywords,
+            facts,
             id: id.to_owned(),
-            ..Member::default()
         };
         self.records.put_member(&mut self.batch, keys::member(number, folder, uid), member.encode());
         self.put_change(folder, change_number, uid, MemberChangeKind::Came, id);
