@@ -45,8 +45,8 @@ pub use message::{
     MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message, memo_of_reader,
 };
 pub use outgoing::{
-    OUTGOING_DATABASE, OutgoingOptions, OutgoingQueue, QUEUE_KEEPER, QUEUED_FORM, QueuedDocument,
-    QueuedDocumentError,
+    MessageComposer, OUTGOING_DATABASE, OutgoingOptions, OutgoingQueue, QUEUE_KEEPER, QUEUED_FORM,
+    QueuedDocument, QueuedDocumentError,
 };
 pub use recipients::{
     Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason, Writer,
@@ -55,4 +55,4 @@ pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
 pub use rules::{RuleBook, RuleOwner, RuleSet, RuleSetError, RulesError, is_rules_document};
 pub use send_rights::SendRight;
-pub use source::{MessageSource, SourceWriter};
+pub use source::{MEMORY_BYTES, MessageSource, SourceWriter, attachment_of as stored_source};

@@ -279,8 +279,11 @@ impl SourceWriter {
     }
 }
 
-/// Stores a message piece by piece, for a document to refer to.
-pub(crate) fn attachment_of(
+/// Stores a message piece by piece, for a document to refer to. Blocks.
+///
+/// # Errors
+/// What the store reports, and what reading the message gives.
+pub fn attachment_of(
     database: &Arc<Database>,
     source: &MessageSource,
 ) -> Result<NewAttachment, DatabaseError> {

@@ -3,12 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
-use scrinium_database::{Database, DatabaseError};
+use scrinium_database::{Access, Database, DatabaseError};
 use scrinium_directory::Found;
 use scrinium_smtp_wire::Mailbox;
 use serde_json::{Map, Value};
 
-use super::QUEUE_KEEPER;
 use crate::address::WrittenAddress;
 use crate::memo::field;
 use crate::recipients::Resolver;
@@ -38,6 +37,10 @@ pub(super) struct Composer<'a> {
     pub(super) host: &'a str,
     pub(super) resolver: &'a Resolver,
     pub(super) now_ms: u64,
+    /// Whether it says that it came here, and when: not what stays in a mail database.
+    pub(super) is_sent: bool,
+    /// Whose reading of its attachments it is.
+    pub(super) access: &'a Access,
 }
 
 impl Composer<'_> {
@@ -61,7 +64,7 @@ impl Composer<'_> {
         let kind = format!("Content-Type: multipart/mixed;\r\n boundary=\"{boundary}\"\r\n\r\n");
         push(format!("{kind}--{boundary}\r\n{text_part}").as_bytes())?;
         for (name, _) in attachments {
-            let reader = mailbox.open_attachment(document, name, None, &QUEUE_KEEPER)?;
+            let reader = mailbox.open_attachment(document, name, None, self.access)?;
             push(part_head(&boundary, name, &reader.content_type).as_bytes())?;
             let mut offset = 0;
             loop {
@@ -88,7 +91,10 @@ impl Composer<'_> {
     /// All fields but those that say how the content is written.
     fn head(&self) -> String {
         let date = mail_date(self.now_ms);
-        let mut head = format!("Received: by {} with HTTP\r\n\tid {};\r\n\t{date}\r\n", self.host, self.id);
+        let mut head = String::new();
+        if self.is_sent {
+            head = format!("Received: by {} with HTTP\r\n\tid {};\r\n\t{date}\r\n", self.host, self.id);
+        }
         let posted: Option<Timestamp> = self.one(field::POSTED_DATE).parse().ok();
         let posted = posted.and_then(|time| u64::try_from(time.as_millisecond()).ok());
         push_line(&mut head, "Date", &mail_date(posted.unwrap_or(self.now_ms)));

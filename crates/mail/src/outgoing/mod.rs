@@ -22,6 +22,8 @@ use scrinium_mail_queue::{
 use scrinium_smtp_wire::{Mailbox, Notify, OriginalRecipient, Return};
 use serde_json::{Map, Value};
 
+use crate::source::MessageSource;
+
 use crate::address::WrittenAddress;
 use crate::envelope::{EnvelopeItems, RecipientItems};
 use crate::memo::field;
@@ -38,6 +40,36 @@ pub const OUTGOING_DATABASE: &str = "smtp.box";
 
 /// Edits in one batch; a message with more entries takes several.
 const EDITS_AT_ONCE: usize = 2_000;
+
+/// Makes messages of memos that have no source, for those who fetch them.
+pub struct MessageComposer {
+    /// Who we are, in Message-IDs.
+    pub host: String,
+    /// Knows the addresses of people and groups.
+    pub resolver: Resolver,
+}
+
+impl MessageComposer {
+    /// The message that a memo stands for, the same as long as the memo and its people are the same. Blocks.
+    ///
+    /// # Errors
+    /// What reading its attachments gives.
+    pub fn compose(
+        &self,
+        database: &Database,
+        (id, memo): (&str, &Map<String, Value>),
+        access: &Access,
+    ) -> Result<MessageSource, DatabaseError> {
+        let date = memo.get(field::DELIVERED_DATE).and_then(Value::as_str);
+        let delivered = date.and_then(|date| date.parse::<jiff::Timestamp>().ok());
+        let now_ms = delivered.and_then(|time| u64::try_from(time.as_millisecond()).ok()).unwrap_or(0);
+        // Ids of documents may have what a Message-ID or a boundary may not.
+        let name: String = blake3::hash(id.as_bytes()).to_hex().chars().take(32).collect();
+        let (host, resolver) = (self.host.as_str(), &self.resolver);
+        let composer = compose::Composer { memo, id: &name, host, resolver, now_ms, is_sent: false, access };
+        composer.compose(database, id)
+    }
+}
 
 /// Who keeps the queue.
 pub static QUEUE_KEEPER: Access = Access::of_the_server("queueing outgoing mail");
@@ -224,6 +256,8 @@ impl OutgoingQueue {
                 host: &self.options.host,
                 resolver,
                 now_ms: self.clock.now_ms(),
+                is_sent: true,
+                access: &QUEUE_KEEPER,
             };
             let source = composer.compose(mailbox, &waiting.id)?;
             let facts = scan(0, |offset, most| source.piece(offset, most).map_err(unreadable))?;
