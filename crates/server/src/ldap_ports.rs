@@ -5,7 +5,7 @@ use std::sync::Arc;
 use scrinium_clock::milliseconds;
 use scrinium_directory::Directory;
 use scrinium_ldap_server::{LdapOptions, LdapProtocol};
-use scrinium_port::{Port, PortCounters, PortSettings};
+use scrinium_port::{Port, PortCounters, PortSettings, Protocol};
 
 use crate::cli::Failure;
 use crate::config::{Address, Settings};
@@ -51,8 +51,22 @@ pub(crate) fn ldap_ports(
     let no_base = || Failure::Use(format!("ldap.base: {:?} is no distinguished name", set.base));
     let protocol = Arc::new(protocol.ok_or_else(no_base)?);
     let counters = PortCounters::register(ground.statistics(), "LDAP", Arc::clone(&parts.open));
-    let open = set.listen.iter().map(|address| ("ldap.listen", address, None));
-    let encrypted = set.tls_listen.iter().map(|address| ("ldap.tls_listen", address, Some(&encryption)));
+    let places = [("ldap.listen", set.listen.as_slice()), ("ldap.tls_listen", &set.tls_listen)];
+    ports_with_and_without_tls(settings, places, encryption, (protocol, counters))
+}
+
+/// The ports of a protocol at which clients encrypt when they like, and those that are encrypted from the beginning.
+///
+/// # Errors
+/// An address that this machine does not know.
+pub(crate) fn ports_with_and_without_tls(
+    settings: &Settings,
+    [(open_key, open), (encrypted_key, encrypted)]: [(&str, &[Address]); 2],
+    encryption: Arc<rustls::ServerConfig>,
+    (protocol, counters): (Arc<dyn Protocol>, PortCounters),
+) -> Result<Vec<Port>, Failure> {
+    let open = open.iter().map(|address| (open_key, address, None));
+    let encrypted = encrypted.iter().map(|address| (encrypted_key, address, Some(&encryption)));
     let port = |(key, address, tls): (&str, &Address, Option<&Arc<rustls::ServerConfig>>)| {
         Ok(Port {
             settings: PortSettings {
@@ -62,7 +76,7 @@ pub(crate) fn ldap_ports(
                 proxy_header_required: false,
                 greeting_timeout_ms: milliseconds(settings.http.read_timeout),
             },
-            protocol: Arc::clone(&protocol) as _,
+            protocol: Arc::clone(&protocol),
             counters: counters.clone(),
         })
     };

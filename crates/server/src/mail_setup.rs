@@ -111,18 +111,31 @@ fn endpoints(settings: &Settings, host: &str) -> Vec<Endpoint> {
         })
     });
     let mut endpoints: Vec<Endpoint> = told.collect();
+    if set.imap.is_empty() {
+        let imap = &settings.imap;
+        endpoints.extend(own_endpoints(MailProtocol::Imap, (&imap.tls_listen, &imap.listen), host));
+    }
     if set.submission.is_empty() {
-        let own = [(&submission.tls_listen, Security::Tls), (&submission.listen, Security::StartTls)];
-        for (addresses, security) in own {
-            // However many addresses it listens at, it is one name.
-            let mut ports: Vec<u16> = addresses.iter().map(|address| address.port).collect();
-            ports.dedup();
-            let host = DomainName::parse(host);
-            let own = |port| {
-                Some(Endpoint { protocol: MailProtocol::Submission, host: host.clone()?, port, security })
-            };
-            endpoints.extend(ports.into_iter().filter_map(own));
-        }
+        let listen = (submission.tls_listen.as_slice(), submission.listen.as_slice());
+        endpoints.extend(own_endpoints(MailProtocol::Submission, listen, host));
+    }
+    endpoints
+}
+
+/// The ports at which this server itself listens, those that are encrypted from the beginning first.
+fn own_endpoints(
+    protocol: MailProtocol,
+    (encrypted, open): (&[Address], &[Address]),
+    host: &str,
+) -> Vec<Endpoint> {
+    let mut endpoints = Vec::new();
+    let Some(host) = DomainName::parse(host) else { return endpoints };
+    for (addresses, security) in [(encrypted, Security::Tls), (open, Security::StartTls)] {
+        // However many addresses it listens at, it is one name.
+        let mut ports: Vec<u16> = addresses.iter().map(|address| address.port).collect();
+        ports.dedup();
+        let own = |port| Endpoint { protocol, host: host.clone(), port, security };
+        endpoints.extend(ports.into_iter().map(own));
     }
     endpoints
 }

@@ -26,6 +26,7 @@ use crate::credentials::{self, Credentials, PASSWORD_VARIABLE};
 use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
+use crate::imap_ports::{self, imap_ports};
 use crate::ldap_ports::{self, ldap_ports};
 use crate::log_database::{LogDatabase, LogWriter};
 use crate::mail_ports::{MailParts, listening, mail_ports};
@@ -123,7 +124,7 @@ impl Running {
         let (accounts_of_mail, open) = (accounts.clone(), state.open_connections());
         let parts =
             MailParts { resolver, mail, grey_place, accounts: accounts_of_mail, logins, tokens, open };
-        let ports = bind(ground, &settings, (&state, &directory, &parts), accounts)?;
+        let ports = bind(ground, &settings, (&storage.databases, &state, &directory, &parts), accounts)?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));
         let (stopping, grace) = (ground.shutdown().clone(), settings.server.shutdown_timeout);
@@ -211,11 +212,11 @@ fn http_options(ground: &Ground, settings: &Settings, accounts: &Accounts) -> Ht
     }
 }
 
-/// Binds the ports of HTTP, then those of mail and of LDAP, and the socket of the file system, if there is one, and says where they are.
+/// Binds the ports of HTTP, then those of mail, LDAP and IMAP, and the socket of the file system, if there is one, and says where they are.
 fn bind(
     ground: &Arc<Ground>,
     settings: &Settings,
-    (state, directory, parts): (&HttpState, &Arc<Directory>, &MailParts),
+    (databases, state, directory, parts): (&Databases, &HttpState, &Arc<Directory>, &MailParts),
     accounts: Accounts,
 ) -> Result<Ports, Failure> {
     let mut all: Vec<Port> =
@@ -223,6 +224,7 @@ fn bind(
     let (mail, socket) = mail_ports(ground, settings, parts)?;
     all.extend(mail);
     all.extend(ldap_ports(ground, settings, (directory, parts))?);
+    all.extend(imap_ports(ground, settings, (databases, directory, parts))?);
     let mut ports = Ports::bind(all, accounts).map_err(Failure::work)?;
     if let Some(socket) = socket {
         let url = format!("lmtp+unix:{}", socket.path.display());
@@ -332,7 +334,10 @@ fn tell_addresses(ground: &Ground, settings: &Settings, addresses: &[SocketAddr]
     let plain = if settings.http.tls { "https" } else { "http" };
     let web = [(plain, settings.http.listen.as_slice()), ("https", settings.https.listen.as_slice())];
     let mut rest = addresses;
-    let others = listening(settings).into_iter().chain(ldap_ports::listening(settings));
+    let others = listening(settings)
+        .into_iter()
+        .chain(ldap_ports::listening(settings))
+        .chain(imap_ports::listening(settings));
     for (protocol, asked) in web.into_iter().chain(others) {
         let (these, others) = rest.split_at(asked.len().min(rest.len()));
         ground.listening(protocol, these);

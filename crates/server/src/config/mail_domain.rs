@@ -6,12 +6,14 @@ use super::checks;
 use super::table::Settings;
 
 /// What `mail.domain` sets where nothing else is said; `{}` stands for the domain.
-pub(super) const SET_BY_MAIL_DOMAIN: [(&str, &str); 7] = [
+pub(super) const SET_BY_MAIL_DOMAIN: [(&str, &str); 9] = [
     ("mail.domains", "{}"),
     ("smtp.host_name", "mail.{}"),
     ("smtp.listen", "0.0.0.0:25"),
     ("submission.listen", "0.0.0.0:587"),
     ("submission.tls_listen", "0.0.0.0:465"),
+    ("imap.listen", "0.0.0.0:143"),
+    ("imap.tls_listen", "0.0.0.0:993"),
     ("https.listen", "0.0.0.0:443"),
     ("outbound.route", "mx"),
 ];
@@ -32,7 +34,8 @@ pub(crate) fn missing_for_mail(settings: &Settings) -> Vec<String> {
     let Some(domain) = settings.mail.domains.iter().find(|domain| is_public(domain)) else {
         return Vec::new();
     };
-    let (submission, discovery) = (&settings.submission, &settings.discovery);
+    let (submission, discovery, imap) = (&settings.submission, &settings.discovery, &settings.imap);
+    let has_no_imap = imap.listen.is_empty() && imap.tls_listen.is_empty();
     let has_no_submission = submission.listen.is_empty() && submission.tls_listen.is_empty();
     let checks = [
         (
@@ -52,8 +55,8 @@ pub(crate) fn missing_for_mail(settings: &Settings) -> Vec<String> {
             "this server greets with the name of the machine: say in smtp.host_name the one that the MX record has",
         ),
         (
-            discovery.imap.is_empty() && discovery.pop3.is_empty(),
-            "mail programs are not told where to read mail: discovery.imap is empty, such as mail.example.org:993",
+            has_no_imap && discovery.imap.is_empty() && discovery.pop3.is_empty(),
+            "mail programs have nowhere to read mail: imap.tls_listen is empty, such as 0.0.0.0:993",
         ),
         (
             settings.https.listen.is_empty() && !settings.http.tls,

@@ -567,7 +567,7 @@ configuration! {
         /// The host at which others reach the HTTP ports by https on port 443. Empty: as `discovery.host_name`.
         web_host: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", File;
         /// Where people read mail by IMAP, as their programs reach it, such as `mail.example.org:993`. Port 143 means STARTTLS, any other
-        /// one TLS from the first byte. Empty: nowhere.
+        /// one TLS from the first byte. Empty: the ports of `imap`, at `discovery.host_name`.
         imap: Addresses { at_least: 0 } = "", File;
         /// The same by POP3, such as `mail.example.org:995`; port 110 means STLS.
         pop3: Addresses { at_least: 0 } = "", File;
@@ -581,6 +581,19 @@ configuration! {
         mta_sts: Choice { options: &["testing", "enforce", "off"] } = "testing", File;
         /// For how long other servers keep to what they were asked for.
         mta_sts_max_age: Duration { min: HOUR, max: YEAR } = "7 d", File;
+    }
+
+    /// Mail databases for mail programs, by IMAP (docs/operate/imap.md). The certificate is `http.tls_certificate`.
+    imap as ImapSettings {
+        /// Where it listens, such as `0.0.0.0:143`. Programs encrypt the connection after it begins (STARTTLS). Empty: nowhere.
+        listen: Addresses { at_least: 0 } = "", File;
+        /// Where it listens for connections that are encrypted from the beginning, such as `0.0.0.0:993`: the better one of both
+        /// (RFC 8314). Empty: nowhere.
+        tls_listen: Addresses { at_least: 0 } = "", File;
+        /// Whether programs of this machine, which come from a loopback address, may log in without TLS.
+        loopback_without_tls: Boolean = "false", File;
+        /// The longest message that a program may put into a mailbox.
+        max_message_bytes: Bytes { min: 64 * KB, max: 2 * GB } = "50 MB", Restart;
     }
 
     /// The directory for address books and other programs, by LDAP, only to be read (docs/operate/ldap.md). The certificate is

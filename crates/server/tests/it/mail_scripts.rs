@@ -84,7 +84,10 @@ fn play(name: &str, turns: &[Turn], port: u16) {
             Turn::Server(theirs) => {
                 let other = OTHERWISE.iter().find(|(script, code, _)| *script == name && code == theirs);
                 let wanted = other.map_or(theirs.as_str(), |(.., ours)| ours);
-                assert_eq!(code(&mut stream), wanted, "{name}: {turn:?} of {turns:?}");
+                let found = code(&mut stream);
+                // The last word before the end may be lost with the connection.
+                let is_end = wanted.is_empty() && found == "554";
+                assert!(is_end || found == wanted, "{name}: {found} for {turn:?} of {turns:?}");
             }
         }
     }

@@ -39,6 +39,7 @@ mod full_disk;
 mod hostile;
 #[cfg(feature = "lab")]
 mod hub;
+mod imap;
 mod import_port;
 #[cfg(feature = "lab")]
 mod lab_experiment;
