@@ -106,7 +106,7 @@ impl Desk {
             return;
         }
         // Of a database that is gone there is no news; the next question finds it.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn log_in(&mut self, mut claim: Claim, protection: Protection) -> Answer {

@@ -386,7 +386,8 @@ impl FolderDesk<'_> {
             [(system.answered, "\\Answered"), (system.flagged, "\\Flagged"), (system.draft, "\\Draft")];
         let flags: Vec<String> = named
             .into_iter()
-            .filter_map(|(is_named, name)| is_named.then(|| name.to_owned()))
+            .filter(|(is_named, _)| *is_named)
+            .map(|(_, name)| name.to_owned())
             .chain(question.keywords.iter().map(|keyword| keyword.as_str().to_owned()))
             .collect();
         let deleted = match question.action {

@@ -42,7 +42,7 @@ struct Place {
 
 /// Where bytes of a message come from.
 enum Origin {
-    Attachment { reader: AttachmentReader, start: u64 },
+    Attachment { reader: Box<AttachmentReader>, start: u64 },
     Composed(MessageSource, blake3::Hash),
 }
 
@@ -139,7 +139,7 @@ impl Messages {
         let memo = scrinium_document::json::stored_value(&document.json);
         let Some(Value::Object(memo)) = memo else { return Err(DatabaseError::missing()) };
         if has_source(&memo) {
-            let reader = database.open_attachment(id, SOURCE_ATTACHMENT, None, access)?;
+            let reader = Box::new(database.open_attachment(id, SOURCE_ATTACHMENT, None, access)?);
             let start = memo.get(scrinium_database::SOURCE_START).and_then(Value::as_u64).unwrap_or(0);
             return Ok(Origin::Attachment { reader, start });
         }

@@ -37,7 +37,7 @@ pub(crate) fn imap_ports(
     let encryption = tls::for_mail(&shared).map_err(Failure::work)?;
     let named = Some(settings.smtp.host_name.as_str()).filter(|name| !name.is_empty());
     let mut session = ServerOptions::new(named.unwrap_or_else(|| ground.name()));
-    session.version = env!("CARGO_PKG_VERSION").to_owned();
+    env!("CARGO_PKG_VERSION").clone_into(&mut session.version);
     session.limits.message_bytes = set.max_message_bytes;
     let protocol = ImapProtocol::new(ImapOptions {
         session,
@@ -55,5 +55,5 @@ pub(crate) fn imap_ports(
     });
     let counters = PortCounters::register(ground.statistics(), "IMAP", Arc::clone(&parts.open));
     let places = [("imap.listen", set.listen.as_slice()), ("imap.tls_listen", &set.tls_listen)];
-    ports_with_and_without_tls(settings, places, encryption, (Arc::new(protocol), counters))
+    ports_with_and_without_tls(settings, places, &encryption, (Arc::new(protocol), counters))
 }

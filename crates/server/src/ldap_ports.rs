@@ -52,7 +52,7 @@ pub(crate) fn ldap_ports(
     let protocol = Arc::new(protocol.ok_or_else(no_base)?);
     let counters = PortCounters::register(ground.statistics(), "LDAP", Arc::clone(&parts.open));
     let places = [("ldap.listen", set.listen.as_slice()), ("ldap.tls_listen", &set.tls_listen)];
-    ports_with_and_without_tls(settings, places, encryption, (protocol, counters))
+    ports_with_and_without_tls(settings, places, &encryption, (protocol, counters))
 }
 
 /// The ports of a protocol at which clients encrypt when they like, and those that are encrypted from the beginning.
@@ -62,11 +62,11 @@ pub(crate) fn ldap_ports(
 pub(crate) fn ports_with_and_without_tls(
     settings: &Settings,
     [(open_key, open), (encrypted_key, encrypted)]: [(&str, &[Address]); 2],
-    encryption: Arc<rustls::ServerConfig>,
+    encryption: &Arc<rustls::ServerConfig>,
     (protocol, counters): (Arc<dyn Protocol>, PortCounters),
 ) -> Result<Vec<Port>, Failure> {
     let open = open.iter().map(|address| (open_key, address, None));
-    let encrypted = encrypted.iter().map(|address| (encrypted_key, address, Some(&encryption)));
+    let encrypted = encrypted.iter().map(|address| (encrypted_key, address, Some(encryption)));
     let port = |(key, address, tls): (&str, &Address, Option<&Arc<rustls::ServerConfig>>)| {
         Ok(Port {
             settings: PortSettings {
