@@ -46,6 +46,8 @@ pub(crate) struct Surroundings {
 
 /// A folder that a session has selected.
 pub(crate) struct OpenFolder {
+    /// As it was called when it was opened.
+    pub(crate) name: Arc<str>,
     pub(crate) tracker: Arc<FolderTracker>,
     /// Tells of changes in its database.
     pub(crate) changes: watch::Receiver<u64>,
@@ -196,7 +198,7 @@ impl Desk {
         let Some(folder) = self.folder.as_mut().filter(is_of) else { return closed(view) };
         // What changes from here on wakes the session once more.
         folder.changes.mark_unchanged();
-        let tracker = Arc::clone(&folder.tracker);
+        let (tracker, name) = (Arc::clone(&folder.tracker), Arc::clone(&folder.name));
         let appending = match request.question {
             FolderQuestion::Replace(_) => self.appending.take(),
             _ => None,
@@ -206,9 +208,15 @@ impl Desk {
                 let now_ms = shared.clock.now_ms();
                 if let FolderQuestion::Replace(_) = request.question {
                     let appending = appending.unwrap_or_default();
-                    return Ok(replace(file, &shared.messages, &tracker, (request, appending), now_ms));
+                    return Ok(replace(
+                        file,
+                        &shared.messages,
+                        (&tracker, &name),
+                        (request, appending),
+                        now_ms,
+                    ));
                 }
-                Ok(folder::answer((file, &shared.messages), &tracker, request, now_ms))
+                Ok(folder::answer((file, &shared.messages), (&tracker, &name), request, now_ms))
             })
             .await;
         match answered {
@@ -297,14 +305,14 @@ impl Desk {
 fn replace(
     file: &MailFile,
     messages: &Messages,
-    tracker: &FolderTracker,
+    open: (&FolderTracker, &str),
     (request, appending): (FolderRequest, Appending),
     now_ms: u64,
 ) -> FolderAnswer {
     let FolderRequest { mut view, question, .. } = request;
     let outcome = match question {
         FolderQuestion::Replace(named) => {
-            folder::first_of((file, messages), tracker, (&mut view, &named), now_ms).and_then(|old| {
+            folder::first_of((file, messages), open, (&mut view, &named), now_ms).and_then(|old| {
                 let Some(old) = old else {
                     return Ok(FolderOutcome::Refused(Refusal::new("", "There is no such message")));
                 };
@@ -313,7 +321,7 @@ fn replace(
                 let (uid_validity, uids) =
                     appending.store(file, now_ms, vec![deletion(old, document.revision)])?;
                 let uid = uids.first().copied().ok_or_else(DatabaseError::missing)?;
-                folder::catch_up((file, messages), tracker, &mut view, now_ms)?;
+                folder::catch_up((file, messages), open, &mut view, now_ms)?;
                 Ok(FolderOutcome::Replaced { uid_validity, uid })
             })
         }

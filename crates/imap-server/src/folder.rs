@@ -53,12 +53,12 @@ pub(crate) struct Found {
 /// Answers a question. The view comes back in any case. Blocks.
 pub(crate) fn answer(
     (file, messages): (&MailFile, &Messages),
-    tracker: &FolderTracker,
+    open: (&FolderTracker, &str),
     request: FolderRequest,
     now_ms: u64,
 ) -> FolderAnswer {
     let FolderRequest { mut view, question, .. } = request;
-    let outcome = begin((file, messages), tracker, &mut view, now_ms)
+    let outcome = begin((file, messages), open, &mut view, now_ms)
         .and_then(|begun| match begun {
             Some((desk, tracked)) => desk.answer(&mut view, &tracked, question),
             None => Ok(FolderOutcome::Closed),
@@ -76,11 +76,11 @@ pub(crate) fn answer(
 /// What the store reports.
 pub(crate) fn first_of(
     (file, messages): (&MailFile, &Messages),
-    tracker: &FolderTracker,
+    open: (&FolderTracker, &str),
     (view, named): (&mut FolderView, &Named),
     now_ms: u64,
 ) -> Result<Option<String>> {
-    let Some((desk, tracked)) = begin((file, messages), tracker, view, now_ms)? else { return Ok(None) };
+    let Some((desk, tracked)) = begin((file, messages), open, view, now_ms)? else { return Ok(None) };
     let step = step(&tracked, view, &named.resolve(view), 1);
     Ok(desk.found(&step.picked)?.pop().map(|found| found.member.id))
 }
@@ -91,21 +91,21 @@ pub(crate) fn first_of(
 /// What the store reports.
 pub(crate) fn catch_up(
     (file, messages): (&MailFile, &Messages),
-    tracker: &FolderTracker,
+    open: (&FolderTracker, &str),
     view: &mut FolderView,
     now_ms: u64,
 ) -> Result<()> {
-    begin((file, messages), tracker, view, now_ms).map(drop)
+    begin((file, messages), open, view, now_ms).map(drop)
 }
 
 /// The folder as it is now, and the view brought up to it. `None`: the session cannot go on with the view that it has.
 fn begin<'d>(
     (file, messages): (&'d MailFile, &'d Messages),
-    tracker: &'d FolderTracker,
+    (tracker, name): (&'d FolderTracker, &str),
     view: &mut FolderView,
     now_ms: u64,
 ) -> Result<Option<(FolderDesk<'d>, Tracked)>> {
-    let info = file.folder_numbered(tracker.folder())?;
+    let info = file.folder_numbered(tracker.folder(), name)?;
     let tracked = tracker.up_to_date()?;
     if info.uid_validity != view.uid_validity() || !tracker.catch_up(view, &tracked)? {
         return Ok(None);

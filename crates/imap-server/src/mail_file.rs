@@ -91,11 +91,16 @@ impl MailFile {
         Err(DatabaseError::NotFound { reason: format!("There is no mailbox {mailbox}.") })
     }
 
-    /// The folder with a number.
+    /// The folder with a number, which was called `name` when it was opened: all are looked through only where it is so no more.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
-    pub(crate) fn folder_numbered(&self, number: u32) -> Result<FolderInfo> {
+    pub(crate) fn folder_numbered(&self, number: u32, name: &str) -> Result<FolderInfo> {
+        match self.database.folder(name, Some(&self.person)) {
+            Ok(folder) if folder.number == number => return Ok(folder),
+            Ok(_) | Err(DatabaseError::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
         let found = self.folders()?.into_iter().find(|folder| folder.number == number);
         found.ok_or_else(|| DatabaseError::NotFound { reason: "The folder is gone.".to_owned() })
     }

@@ -108,7 +108,7 @@ impl Shelf<'_> {
             mailbox_id: mailbox_id(&info),
             mod_seq: tracked.state.change.max(1),
         };
-        Ok((opened, OpenFolder { tracker, changes }))
+        Ok((opened, OpenFolder { name: info.name.into(), tracker, changes }))
     }
 
     fn status(&self, mailbox: &MailboxName) -> Result<Answer> {

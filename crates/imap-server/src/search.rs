@@ -75,17 +75,18 @@ impl FolderDesk<'_> {
         let context = self.context(view, question);
         let limit = usize::try_from(question.limit).unwrap_or(usize::MAX).max(1);
         let (mut matching, mut read) = (Vec::new(), 0);
-        let some = walk.some(view, tracked);
+        let mut some = walk.some(view, tracked);
         let is_last = some.len() < BY_FOLDER;
-        for picked in some {
+        let end = some.last().map(|picked| picked.uid);
+        if let Some(candidates) = &candidates {
+            some.retain(|picked| candidates.contains(picked.uid));
+        }
+        for found in self.found_in_pieces(&some) {
             if matching.len() >= limit || read >= READ {
                 return Ok(matching);
             }
-            walk.pass(picked.uid);
-            if candidates.as_ref().is_some_and(|candidates| !candidates.contains(picked.uid)) {
-                continue;
-            }
-            let Some(found) = self.found(&[picked])?.pop() else { continue };
+            let found = found?;
+            walk.pass(found.picked.uid);
             let mut entry = self.entry(&found, tracked)?;
             let is_match = match matches_without_text(&question.keys, &entry, context) {
                 Some(is_match) => is_match,
@@ -98,10 +99,31 @@ impl FolderDesk<'_> {
                 matching.push(Match { found, entry });
             }
         }
-        if is_last {
-            walk.next = None;
+        match end {
+            Some(end) if !is_last => walk.pass(end),
+            _ => walk.next = None,
         }
         Ok(matching)
+    }
+
+    /// What the folder says of messages, asked for some at once; no more are asked for than are looked at.
+    fn found_in_pieces<'f>(&'f self, picked: &'f [Picked]) -> impl Iterator<Item = Result<Found>> + 'f {
+        picked.chunks(READ).flat_map(|piece| match self.in_order(piece) {
+            Ok(found) => found.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        })
+    }
+
+    /// As [`found`](Self::found), which wants UIDs that ascend, in the order given.
+    fn in_order(&self, picked: &[Picked]) -> Result<Vec<Found>> {
+        let is_descending = picked.first().map(|first| first.uid) > picked.last().map(|last| last.uid);
+        if !is_descending {
+            return self.found(picked);
+        }
+        let ascending: Vec<Picked> = picked.iter().rev().copied().collect();
+        let mut found = self.found(&ascending)?;
+        found.reverse();
+        Ok(found)
     }
 
     fn context<'c>(&self, view: &'c FolderView, question: &'c SearchQuestion) -> SearchContext<'c> {

@@ -108,10 +108,13 @@ fn copy_of(desk: &FolderDesk<'_>, found: &Found, to: &str) -> Result<Edit> {
     let Some(Value::Object(mut memo)) = stored_value(&document.json) else {
         return Err(DatabaseError::damaged("document", id));
     };
+    let attached = memo.get("_attachments").and_then(Value::as_object);
+    let attached: Vec<String> =
+        attached.map(|attached| attached.keys().cloned().collect()).unwrap_or_default();
     memo.retain(|name, _| !name.starts_with('_'));
     keep_date(found, &mut memo);
     let mut attachments = Vec::new();
-    for name in attachment_names(&document.json) {
+    for name in attached {
         attachments.push(file.database.share_attachment(id, &name, None, &file.access)?);
     }
     let seen = file.database.is_read(&file.person, id)?;
@@ -130,13 +133,6 @@ fn keep_date(found: &Found, memo: &mut Map<String, Value>) {
     if found.member.facts.internal_ms == 0 {
         memo.insert(INTERNAL_DATE.to_owned(), json!([found.member.added_ms, 0]));
     }
-}
-
-fn attachment_names(json: &scrinium_document::json::JsonText) -> Vec<String> {
-    let document = stored_value(json);
-    let attachments = document.as_ref().and_then(|document| document.get("_attachments"));
-    let attachments = attachments.and_then(Value::as_object);
-    attachments.map(|attachments| attachments.keys().cloned().collect()).unwrap_or_default()
 }
 
 /// Takes documents out of a folder; those that are in no other one are deleted.

@@ -8,7 +8,7 @@ use scrinium_accounting::{AddressRange, is_within};
 use scrinium_clock::Clock;
 use scrinium_mail_filters::greylist::{GreyDecision, GreyKey, GreyPolicy, GreyRecord, GreyStore, decide};
 use scrinium_mail_filters::{DnsList, ListVerdict, judge};
-use scrinium_sender_authentication::{Answer, Answers, Dns, Question, settle};
+use scrinium_sender_authentication::{Answers, settle};
 use scrinium_smtp::{RecipientQuestion, Refusal};
 use scrinium_smtp_wire::ForwardPath;
 use scrinium_statistics::{Counter, Registry};
@@ -16,7 +16,7 @@ use scrinium_worker::WorkerPool;
 use tokio::time::Instant;
 
 use crate::desk::address_of;
-use crate::sender_check::SenderDns;
+use crate::sender_check::{Bounded, SenderDns};
 
 /// How long DNS may take for all lists.
 const DNS_TIME: Duration = Duration::from_secs(10);
@@ -155,16 +155,4 @@ fn listed_refusal(address: IpAddr, verdict: &ListVerdict) -> Refusal {
     let zone = worst.map(|listing| listing.zone.to_string()).unwrap_or_default();
     let reason = worst.and_then(|listing| listing.reason.clone()).unwrap_or_default();
     Refusal::new(550, 7, 1, format!("{address} is on the list {zone} {reason}").trim_end())
-}
-
-/// DNS for one connection, for as long as there is time.
-struct Bounded<'a> {
-    dns: &'a dyn SenderDns,
-    until: Instant,
-}
-
-impl Dns for Bounded<'_> {
-    async fn ask(&self, question: &Question) -> Answer {
-        tokio::time::timeout_at(self.until, self.dns.ask(question)).await.unwrap_or(Answer::Failed)
-    }
 }

@@ -147,10 +147,10 @@ impl SenderCheck {
     }
 }
 
-/// DNS for one message, for as long as there is time.
-struct Bounded<'a> {
-    dns: &'a dyn SenderDns,
-    until: Instant,
+/// DNS for one message or connection, for as long as there is time.
+pub(crate) struct Bounded<'a> {
+    pub(crate) dns: &'a dyn SenderDns,
+    pub(crate) until: Instant,
 }
 
 impl Dns for Bounded<'_> {
