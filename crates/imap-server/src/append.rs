@@ -103,6 +103,7 @@ fn edit_of(
     let now = i64::try_from(now_ms).unwrap_or(i64::MAX);
     let options = MessageOptions { delivered_s: Some(date_ms.unwrap_or(now) / 1000) };
     let mut memo = memo_of_reader(|| Ok(source.reader()), source.len(), &options).map_err(unreadable)?;
+    source.note_wire_size(&mut memo).map_err(unreadable)?;
     let zone = message.date.as_ref().map_or(0, |date| date.zone_minutes());
     if let Some(date_ms) = date_ms {
         memo.insert(INTERNAL_DATE.to_owned(), json!([date_ms, zone]));

@@ -48,7 +48,7 @@ pub mod field {
     /// Bytes of the source.
     pub const SIZE: &str = "$Size";
     /// Where in the source the message begins, if not at its first byte (an mbox line stands before it).
-    pub const SOURCE_START: &str = "$SourceStart";
+    pub const SOURCE_START: &str = scrinium_database::SOURCE_START;
     /// What was damaged or missing in the source: a list of texts.
     pub const PARSE_NOTES: &str = "$ParseNotes";
     /// Names of the files in the source: a list of texts, in the order of `$FileTypes` and `$FileSizes`.

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use scrinium_database::{Database, DatabaseError, NewAttachment};
+use scrinium_database::{Database, DatabaseError, NewAttachment, SOURCE_START, WIRE_SIZE};
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
@@ -91,6 +92,31 @@ impl MessageSource {
     /// As [`MessageSource::piece`].
     pub fn bytes(&self) -> io::Result<Bytes> {
         self.piece(0, usize::MAX)
+    }
+
+    /// Notes in the fields of its memo how long it is where each line ends in CR LF, if its own lines do not: so long it is to a mail
+    /// program.
+    ///
+    /// # Errors
+    /// As [`MessageSource::piece`].
+    pub fn note_wire_size(&self, fields: &mut Map<String, Value>) -> io::Result<()> {
+        let start = fields.get(SOURCE_START).and_then(Value::as_u64).unwrap_or(0);
+        let (mut position, mut lone_feeds, mut before) = (start, 0, 0);
+        loop {
+            let piece = self.piece(position, PIECE_BYTES)?;
+            let Some(last) = piece.last().copied() else { break };
+            for place in memchr::memchr_iter(b'\n', &piece) {
+                let previous = place.checked_sub(1).and_then(|place| piece.get(place).copied());
+                lone_feeds += u64::from(previous.unwrap_or(before) != b'\r');
+            }
+            position += piece.len() as u64;
+            before = last;
+        }
+        if lone_feeds > 0 {
+            let bytes = self.len().saturating_sub(start) + lone_feeds;
+            fields.insert(WIRE_SIZE.to_owned(), Value::from(bytes));
+        }
+        Ok(())
     }
 
     /// Reads the message from its beginning.

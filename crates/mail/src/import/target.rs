@@ -31,9 +31,11 @@ impl MailDatabase {
         Self { database, owner: owner.into(), checkpoint_id: checkpoint_id(root) }
     }
 
-    fn edit_of(&self, memo: ImportedMemo) -> Result<Edit, DatabaseError> {
+    fn edit_of(&self, mut memo: ImportedMemo) -> Result<Edit, DatabaseError> {
         let (size, length) = (memo.fields.get(field::SIZE).and_then(Value::as_u64), memo.source.len());
         always!(size == Some(length), "a memo tells the length of its message", "{size:?} of {length}")?;
+        let unreadable = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
+        memo.source.note_wire_size(&mut memo.fields).map_err(unreadable)?;
         let source = attachment_of(&self.database, &memo.source)?;
         Ok(Edit {
             id: Some(memo.id),

@@ -44,8 +44,7 @@ use structure::WithLineFeeds;
 
 pub(crate) use written_date::{is_weekday, month_named};
 
-/// Name of the attachment that holds a message's source.
-pub const SOURCE_ATTACHMENT: &str = "message.eml";
+pub use scrinium_database::SOURCE_ATTACHMENT;
 
 /// Its content type.
 pub const SOURCE_CONTENT_TYPE: &str = "message/rfc822";

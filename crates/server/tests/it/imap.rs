@@ -187,6 +187,11 @@ fn a_memo_that_has_no_source_is_a_message_and_lines_of_imported_ones_end_as_they
     assert!(fetched[0].contains(&format!("RFC822.SIZE {}", content.len())), "{fetched:?}");
     let fetched = talker.ask("FETCH 2 (BODY.PEEK[])");
     assert_eq!(fetched[1], source.replace('\n', "\r\n"), "{fetched:?}");
+    let long = source.repeat(3000);
+    talker.ask(&format!("APPEND INBOX {{{}+}}\r\n{long}", long.len()));
+    let told = talker.ask("FETCH 3 (RFC822.SIZE)");
+    let wanted = format!("RFC822.SIZE {}", long.replace('\n', "\r\n").len());
+    assert!(told[0].contains(&wanted), "{told:?}, {wanted}");
     let middle = talker.ask("FETCH 2 (BODY.PEEK[]<14.10>)");
     assert_eq!(middle[1], source.replace('\n', "\r\n")[14..24]);
 }
