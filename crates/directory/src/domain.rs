@@ -25,6 +25,10 @@ const LONGEST_DOMAIN: usize = 253;
 /// More people do not administer one domain.
 const MOST_ADMINISTRATORS: usize = 100;
 
+/// The group that stands in the `Readers` of what others see by its address alone. Nobody is in it: a door that shows names and
+/// addresses and nothing else, as that of LDAP does, reads with it.
+pub const ADDRESS_READERS: &str = "*addresses";
+
 /// The group of all who administer a domain. Nobody else can be called so: names of people and groups begin with no asterisk.
 pub const DOMAIN_ADMINISTRATORS: &str = "*administrators";
 
@@ -38,6 +42,8 @@ pub(crate) fn administrators_of(domain: &str) -> String {
 pub enum OutsidersSee {
     /// None of them.
     Nothing,
+    /// Their names and addresses, where a door can show these alone.
+    Addresses,
     /// What the directory's access list lets them read.
     All,
 }
@@ -48,6 +54,7 @@ impl OutsidersSee {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
+            Self::Addresses => "addresses",
             Self::All => "all",
         }
     }
@@ -57,8 +64,9 @@ impl OutsidersSee {
         match text(document, FIELD)?.as_deref() {
             None => Ok(None),
             Some("nothing") => Ok(Some(Self::Nothing)),
+            Some("addresses") => Ok(Some(Self::Addresses)),
             Some("all") => Ok(Some(Self::All)),
-            Some(other) => Err(refuse(FIELD, other, "it is nothing or all")),
+            Some(other) => Err(refuse(FIELD, other, "it is nothing, addresses or all")),
         }
     }
 }
@@ -88,6 +96,17 @@ impl DirectoryDomain {
     pub fn outsiders_see(&self) -> OutsidersSee {
         let usual = if self.administrators.is_empty() { OutsidersSee::All } else { OutsidersSee::Nothing };
         self.outsiders_see.unwrap_or(usual)
+    }
+
+    /// The `Readers` of its people, groups and mail-in databases; `None` where it keeps nobody out.
+    fn readers(&self) -> Option<Value> {
+        let mut readers = vec![domain_members(&self.name), administrators_of(&self.name)];
+        match self.outsiders_see() {
+            OutsidersSee::Nothing => {}
+            OutsidersSee::Addresses => readers.push(ADDRESS_READERS.to_owned()),
+            OutsidersSee::All => return None,
+        }
+        Some(Value::from(readers))
     }
 
     /// Reads the document of a domain, whose id says its name.
@@ -134,7 +153,9 @@ pub fn prepare_domain(mut document: Fields) -> Result<Fields, DirectoryError> {
 /// Whether `Readers` are those that [`Domains::readers_instead`] gives, for some domain.
 fn is_of_a_domain(readers: &Value) -> bool {
     let texts: Vec<&str> = readers.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let [members, administrators] = texts.as_slice() else { return false };
+    let ([members, administrators] | [members, administrators, ADDRESS_READERS]) = texts.as_slice() else {
+        return false;
+    };
     let domain = members.strip_prefix(DOMAIN_MEMBERS);
     domain.is_some_and(|domain| **administrators == administrators_of(domain))
 }
@@ -192,13 +213,10 @@ impl Domains {
         domain: Option<&str>,
         present: Option<&Value>,
     ) -> Option<Option<Value>> {
-        let hidden = domain.and_then(|domain| self.find(domain));
-        let hidden = hidden.filter(|domain| domain.outsiders_see() == OutsidersSee::Nothing);
+        let readers = domain.and_then(|domain| self.find(domain)).and_then(|domain| domain.readers());
         let is_ours = present.is_some_and(is_of_a_domain);
-        match hidden {
-            Some(domain) if is_ours || present.is_none_or(is_everybody) => {
-                let readers =
-                    Value::from(vec![domain_members(&domain.name), administrators_of(&domain.name)]);
+        match readers {
+            Some(readers) if is_ours || present.is_none_or(is_everybody) => {
                 (present != Some(&readers)).then_some(Some(readers))
             }
             None if is_ours => Some(None),

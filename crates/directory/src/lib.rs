@@ -42,7 +42,9 @@ pub use administrator::{
 pub use credentials::{CredentialOptions, Credentials};
 pub use delegates::{Delegates, mail_editors_group, mail_readers_group};
 pub use directory::{Directory, EnsureError};
-pub use domain::{DOMAIN_ADMINISTRATORS, DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, prepare_domain};
+pub use domain::{
+    ADDRESS_READERS, DOMAIN_ADMINISTRATORS, DOMAIN_FORM, DOMAIN_PREFIX, DirectoryDomain, prepare_domain,
+};
 pub use error::{CredentialError, DirectoryError, LoginError};
 pub use group::{GROUP_FORM, GROUP_PREFIX, Group, GroupSenders, prepare_group};
 pub use hashing::{HashingError, HashingOptions, HashingThreads};

@@ -1,8 +1,9 @@
 //! People and groups as entries.
 
+use scrinium_database::access::readers::READERS;
 use scrinium_database::{DatabaseError, ReadOptions, Result};
 use scrinium_directory::{
-    Found, GROUP_FORM, Group, NameLookup, PERSON_FORM, Person, abbreviate, common_name,
+    ADDRESS_READERS, Found, GROUP_FORM, Group, NameLookup, PERSON_FORM, Person, abbreviate, common_name,
 };
 use scrinium_ldap_wire::{DistinguishedName, Entry, Identifier, NormalName, RelativeName};
 use scrinium_mail::Resolver;
@@ -61,28 +62,48 @@ impl Named {
     }
 }
 
+/// What somebody may see of the directory.
+pub(crate) struct Sight {
+    /// What they may read.
+    pub(crate) whole: DatabaseSession,
+    /// That, and those of whom they see names and addresses alone.
+    pub(crate) addresses: DatabaseSession,
+}
+
+impl Sight {
+    /// Whether somebody sees the document, or at least its names and addresses.
+    fn shows(&self, id: &str) -> Result<bool> {
+        Ok(self.whole.access().reads_everything() || is_there(&self.addresses, id)?)
+    }
+
+    /// Whether somebody sees names and addresses of a document and nothing else.
+    fn is_address_alone(&self, document: &Map<String, Value>) -> Result<bool> {
+        let is_ours = texts(document, READERS).any(|reader| reader == ADDRESS_READERS);
+        if !is_ours || self.whole.access().reads_everything() {
+            return Ok(false);
+        }
+        let id = document.get("_id").and_then(Value::as_str).unwrap_or_default();
+        Ok(!is_there(&self.whole, id)?)
+    }
+
+    fn looked_at(&self, members: usize) -> usize {
+        if self.whole.access().reads_everything() { members } else { members.min(MEMBERS_MAX) }
+    }
+}
+
+fn is_there(session: &DatabaseSession, id: &str) -> Result<bool> {
+    match session.read(id, &ReadOptions::default()) {
+        Ok(_) => Ok(true),
+        Err(DatabaseError::NotFound { .. } | DatabaseError::Forbidden { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Who is in groups, and whom of these somebody may see.
 pub(crate) struct Lookup<'s> {
     pub(crate) directory: &'s dyn NameLookup,
     pub(crate) resolver: &'s Resolver,
-    pub(crate) session: &'s DatabaseSession,
-}
-
-impl Lookup<'_> {
-    fn shows(&self, id: &str) -> Result<bool> {
-        if self.session.access().reads_everything() {
-            return Ok(true);
-        }
-        match self.session.read(id, &ReadOptions::default()) {
-            Ok(_) => Ok(true),
-            Err(DatabaseError::NotFound { .. } | DatabaseError::Forbidden { .. }) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn looked_at(&self, members: usize) -> usize {
-        if self.session.access().reads_everything() { members } else { members.min(MEMBERS_MAX) }
-    }
+    pub(crate) sight: &'s Sight,
 }
 
 fn part(attribute: &str, value: &str) -> Option<RelativeName> {
@@ -164,8 +185,11 @@ impl Names {
         match document.get("Form").and_then(Value::as_str) {
             Some(PERSON_FORM) => {
                 let person = Person::read(document).ok().filter(|person| !person.account.is_disabled);
-                let mailbox = |person: &Person| lookup.resolver.mailbox_of(person).map(|own| own.to_string());
-                Ok(person.and_then(|person| self.person_entry(&person, mailbox(&person), document)))
+                let Some(person) = person else { return Ok(None) };
+                let mailbox = lookup.resolver.mailbox_of(&person).map(|own| own.to_string());
+                let Some(entry) = self.address_entry(&person, mailbox, document) else { return Ok(None) };
+                let is_address_alone = lookup.sight.is_address_alone(document)?;
+                Ok(Some(if is_address_alone { entry } else { with_details(entry, &person, document) }))
             }
             Some(GROUP_FORM) => match Group::read(document) {
                 Ok(group) => self.group_entry(&group, document, lookup),
@@ -175,8 +199,8 @@ impl Names {
         }
     }
 
-    /// `mailbox` is the address of one who has none in the directory.
-    fn person_entry(
+    /// The names and addresses of a person. `mailbox` is the address of one who has none in the directory.
+    fn address_entry(
         &self,
         person: &Person,
         mailbox: Option<String>,
@@ -189,18 +213,13 @@ impl Names {
         let family = family.or_else(|| shown.split_whitespace().last()).unwrap_or(shown);
         let own = person.internet_address.clone().or(mailbox);
         let addresses = own.iter().chain(&person.addresses);
-        let mut entry = Entry::new(&self.person(&person.short_name)?.to_string())
+        let entry = Entry::new(&self.person(&person.short_name)?.to_string())
             .with("objectClass", ["top", "person", "organizationalPerson", "inetOrgPerson"])
             .with("uid", [person.short_name.as_str()])
             .with("cn", names.iter().map(String::as_str))
             .with("sn", [family])
             .with("displayName", [shown.as_str()])
-            .with("mail", addresses.map(String::as_str))
-            .with("preferredLanguage", person.language.as_deref());
-        for (attribute, field) in PERSON_ATTRIBUTES {
-            let count = if SINGLE.contains(&attribute) { 1 } else { usize::MAX };
-            entry = entry.with(attribute, texts(document, field).take(count));
-        }
+            .with("mail", addresses.map(String::as_str));
         Some(entry)
     }
 
@@ -211,8 +230,16 @@ impl Names {
         lookup: &Lookup<'_>,
     ) -> Result<Option<Entry>> {
         let Some(name) = self.group(&group.list_name) else { return Ok(None) };
+        let addresses = group.internet_address.iter().chain(&group.addresses);
+        let entry = Entry::new(&name.to_string())
+            .with("objectClass", ["top", "groupOfNames"])
+            .with("cn", [group.list_name.as_str()])
+            .with("mail", addresses.map(String::as_str));
+        if lookup.sight.is_address_alone(document)? {
+            return Ok(Some(entry));
+        }
         let mut members = Vec::new();
-        for member in group.members.iter().take(lookup.looked_at(group.members.len())) {
+        for member in group.members.iter().take(lookup.sight.looked_at(group.members.len())) {
             let (id, name) = match lookup.directory.find(member) {
                 Found::Person(person) if !person.account.is_disabled => {
                     (person.id.clone(), self.person(&person.short_name))
@@ -221,20 +248,24 @@ impl Names {
                 Found::Person(_) | Found::MailIn(_) | Found::Nobody | Found::Several => continue,
             };
             if let Some(name) = name
-                && lookup.shows(&id)?
+                && lookup.sight.shows(&id)?
             {
                 members.push(name.to_string());
             }
         }
-        let addresses = group.internet_address.iter().chain(&group.addresses);
-        let entry = Entry::new(&name.to_string())
-            .with("objectClass", ["top", "groupOfNames"])
-            .with("cn", [group.list_name.as_str()])
-            .with("member", members.iter().map(String::as_str))
-            .with("mail", addresses.map(String::as_str))
-            .with("description", texts(document, "ListDescription"));
-        Ok(Some(entry))
+        let members = members.iter().map(String::as_str);
+        Ok(Some(entry.with("member", members).with("description", texts(document, "ListDescription"))))
     }
+}
+
+/// The entry with what is more than names and addresses.
+fn with_details(mut entry: Entry, person: &Person, document: &Map<String, Value>) -> Entry {
+    entry = entry.with("preferredLanguage", person.language.as_deref());
+    for (attribute, field) in PERSON_ATTRIBUTES {
+        let count = if SINGLE.contains(&attribute) { 1 } else { usize::MAX };
+        entry = entry.with(attribute, texts(document, field).take(count));
+    }
+    entry
 }
 
 /// The texts of a field that may be one or a list.
@@ -261,7 +292,9 @@ mod tests {
             "EmployeeID": ["1", "2"]});
         let document = document.as_object().unwrap().clone();
         let person = Person::read(&document).unwrap();
-        let entry = names.person_entry(&person, None, &document).unwrap();
+        let entry = names.address_entry(&person, None, &document).unwrap();
+        assert_eq!(entry.text("title"), None);
+        let entry = with_details(entry, &person, &document);
         assert_eq!((entry.text("cn"), entry.text("sn")), (Some("Ada Lovelace"), Some("Lovelace")));
         assert_eq!((entry.text("mail"), entry.text("title")), (Some("ada@example.org"), Some("Countess")));
         assert_eq!(entry.values("employeeNumber").count(), 1);

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use scrinium_database::{DatabaseError, Identity, ReadOptions, Result, RowQuery};
-use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup};
+use scrinium_directory::{ADDRESS_READERS, DIRECTORY_DATABASE, Directory, Found, NameLookup};
 use scrinium_ldap::Search;
 use scrinium_ldap_wire::{DistinguishedName, Entry, NormalName, Scope, Truth};
 use scrinium_mail::Resolver;
-use scrinium_views::DatabaseSession;
 use serde_json::Value;
 
-use crate::entries::{Lookup, Named, Names};
+use crate::entries::{Lookup, Named, Names, Sight};
 
 /// Documents that one piece of a search looks at: some ten milliseconds of a thread.
 const PIECE_DOCUMENTS: usize = 500;
@@ -102,10 +101,12 @@ impl Progress {
 
 impl Searcher {
     /// The directory's database, for somebody who may read it.
-    fn open(&self, identity: &Identity) -> Result<DatabaseSession> {
-        let session = self.directory.databases().open_for(DIRECTORY_DATABASE, identity)?;
-        session.access().check_reader()?;
-        Ok(session)
+    fn open(&self, identity: &Identity) -> Result<Sight> {
+        let databases = self.directory.databases();
+        let whole = databases.open_for(DIRECTORY_DATABASE, identity)?;
+        whole.access().check_reader()?;
+        let addresses = databases.open_for(DIRECTORY_DATABASE, &identity.in_group(ADDRESS_READERS))?;
+        Ok(Sight { whole, addresses })
     }
 
     /// One piece of a search.
@@ -118,14 +119,14 @@ impl Searcher {
         search: &Search,
         progress: &mut Progress,
     ) -> Result<Outcome> {
-        let session = self.open(identity)?;
+        let sight = self.open(identity)?;
         let base = NormalName::of(&search.base);
         let named = self.names.find(&search.base);
         let id = match &named {
             Named::Nothing => return Ok(Outcome::NoSuchEntry),
             // Nothing is below a person or group.
             Named::Person(_) | Named::Group(_) => {
-                let Some(entry) = self.named(&session, &named)? else { return Ok(Outcome::NoSuchEntry) };
+                let Some(entry) = self.named(&sight, &named)? else { return Ok(Outcome::NoSuchEntry) };
                 progress.consider(entry, search, &base);
                 progress.is_over = true;
                 return Ok(Outcome::Searched);
@@ -135,11 +136,11 @@ impl Searcher {
         match id {
             Some(None) => progress.is_over = true,
             Some(Some(id)) => {
-                let entry = self.entry_of(&session, &id)?;
+                let entry = self.entry_of(&sight, &id)?;
                 entry.into_iter().for_each(|entry| progress.consider(entry, search, &base));
                 progress.is_over = true;
             }
-            None => self.all(&session, search, &base, progress)?,
+            None => self.all(&sight, search, &base, progress)?,
         }
         Ok(Outcome::Searched)
     }
@@ -159,13 +160,7 @@ impl Searcher {
         }
     }
 
-    fn all(
-        &self,
-        session: &DatabaseSession,
-        search: &Search,
-        base: &NormalName,
-        progress: &mut Progress,
-    ) -> Result<()> {
+    fn all(&self, sight: &Sight, search: &Search, base: &NormalName, progress: &mut Progress) -> Result<()> {
         for entry in self.names.above().into_iter().skip(progress.above) {
             if progress.is_full(search) {
                 return Ok(());
@@ -177,12 +172,12 @@ impl Searcher {
             progress.is_over = true;
             return Ok(());
         }
-        self.documents(session, search, base, progress)
+        self.documents(sight, search, base, progress)
     }
 
     fn documents(
         &self,
-        session: &DatabaseSession,
+        sight: &Sight,
         search: &Search,
         base: &NormalName,
         progress: &mut Progress,
@@ -195,7 +190,7 @@ impl Searcher {
             piece_bytes: Some(ROWS_BYTES),
             ..RowQuery::default()
         };
-        let mut rows = session.all_documents(query)?;
+        let mut rows = sight.addresses.all_documents(query)?;
         let mut seen = 0;
         while seen < PIECE_DOCUMENTS {
             let some = rows.next_rows(PIECE_DOCUMENTS - seen)?;
@@ -210,7 +205,7 @@ impl Searcher {
                 seen += 1;
                 progress.examined += 1;
                 if let Some(document) = row.document.as_ref().and_then(|document| document.to_object())
-                    && let Some(entry) = self.names.entry(&document, &self.lookup(session))?
+                    && let Some(entry) = self.names.entry(&document, &self.lookup(sight))?
                 {
                     progress.consider(entry, search, base);
                 }
@@ -220,19 +215,19 @@ impl Searcher {
         Ok(())
     }
 
-    fn lookup<'s>(&'s self, session: &'s DatabaseSession) -> Lookup<'s> {
-        Lookup { directory: self.directory.as_ref(), resolver: &self.resolver, session }
+    fn lookup<'s>(&'s self, sight: &'s Sight) -> Lookup<'s> {
+        Lookup { directory: self.directory.as_ref(), resolver: &self.resolver, sight }
     }
 
     /// The entry of a name.
-    fn named(&self, session: &DatabaseSession, named: &Named) -> Result<Option<Entry>> {
+    fn named(&self, sight: &Sight, named: &Named) -> Result<Option<Entry>> {
         let (Named::Person(name) | Named::Group(name)) = named else { return Ok(None) };
         let id = match (self.directory.find(name), named) {
             (Found::Person(person), Named::Person(_)) => person.id.clone(),
             (Found::Group(group), Named::Group(_)) => group.id.clone(),
             _ => return Ok(None),
         };
-        let entry = self.entry_of(session, &id)?;
+        let entry = self.entry_of(sight, &id)?;
         // People answer to further names, which are not those of their entries.
         let is_it = |entry: &Entry| {
             DistinguishedName::parse(&entry.name).is_ok_and(|name| self.names.find(&name).is(named))
@@ -241,10 +236,10 @@ impl Searcher {
     }
 
     /// The entry of a document, as somebody may see it.
-    fn entry_of(&self, session: &DatabaseSession, id: &str) -> Result<Option<Entry>> {
-        match session.read(id, &ReadOptions::default()) {
+    fn entry_of(&self, sight: &Sight, id: &str) -> Result<Option<Entry>> {
+        match sight.addresses.read(id, &ReadOptions::default()) {
             Ok(found) => match found.json.to_object() {
-                Some(document) => self.names.entry(&document, &self.lookup(session)),
+                Some(document) => self.names.entry(&document, &self.lookup(sight)),
                 None => Ok(None),
             },
             Err(DatabaseError::NotFound { .. }) => Ok(None),
@@ -257,7 +252,7 @@ impl Searcher {
     /// # Errors
     /// As [`Searcher::piece`].
     pub(crate) fn entry(&self, identity: &Identity, name: &DistinguishedName) -> Result<Option<Entry>> {
-        let session = self.open(identity)?;
+        let sight = self.open(identity)?;
         let named = self.names.find(name);
         if named == Named::Above {
             let base = NormalName::of(name);
@@ -266,6 +261,6 @@ impl Searcher {
             };
             return Ok(self.names.above().into_iter().find(is_it));
         }
-        self.named(&session, &named)
+        self.named(&sight, &named)
     }
 }

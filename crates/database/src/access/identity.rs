@@ -74,6 +74,13 @@ impl Identity {
         Self { grant: Some(grant), ..self }
     }
 
+    /// The same, in one more group, which makes nobody a server administrator.
+    #[must_use]
+    pub fn in_group(&self, group: &str) -> Self {
+        let roles = self.roles.iter().map(String::as_str).chain([group]).map(str::to_owned).collect();
+        Self { roles, ..self.clone() }
+    }
+
     /// What [`Identity::with_grant`] was given, where it is a `T`.
     #[must_use]
     pub fn grant<T: 'static>(&self) -> Option<&T> {

@@ -116,7 +116,8 @@ Lists have commas between their values. A field without a value goes: Administra
 CatchAll        who gets what is for an address that nobody has: a name or an address of the directory
 Administrators  the people who add, change and disable people and groups of the domain, and nothing beyond it
 OutsidersSee    what people of other domains see of it in the directory: nothing (the default where it has
-                Administrators), or all that the directory's access list lets them read";
+                Administrators), addresses (names and addresses by LDAP, nothing elsewhere), or all that the
+                directory's access list lets them read";
 
 const DOMAIN_CHECK: &str = "\
 It asks the name servers of outbound.resolvers, and connects to the mail hosts of the domain from here; it takes half a

@@ -13,6 +13,10 @@ use crate::who_reads::{PEOPLE_PASSWORD, ask};
 /// However loaded the machine is.
 const SOON: Duration = Duration::from_secs(60);
 
+/// What LDAP shows of al of acme.example and of a group there beside names and addresses.
+const TITLE: &str = "title: Taster";
+const MEMBER: &str = "member: uid=al,ou=people,dc=home,dc=example";
+
 /// What stands in the database of acme.example.
 const SECRET: &str = "rosebud";
 
@@ -211,7 +215,7 @@ fn ldap_search(server: &Server, name: &str) -> String {
     let (url, name) = (format!("ldap://{address}"), format!("{name}@{}", domain_of(name)));
     let mut command = Command::new("/usr/bin/ldapsearch");
     command.args(["-x", "-LLL", "-H", &url, "-b", "dc=home,dc=example", "-D", &name, "-w", PEOPLE_PASSWORD]);
-    let output = command.arg("(uid=*)").output().unwrap();
+    let output = command.arg("(|(uid=*)(cn=*))").output().unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
@@ -243,7 +247,8 @@ fn finders(server: &Server, has_ldap: bool) -> Vec<String> {
                 finders.push(format!("{name} {path}"));
             }
         }
-        if has_ldap && ldap_search(server, name).contains("uid: al\n") {
+        let found = if has_ldap { ldap_search(server, name) } else { String::new() };
+        if found.contains("uid: al\n") && found.contains(TITLE) && found.contains(MEMBER) {
             finders.push(format!("{name} by LDAP"));
         }
     }
@@ -261,6 +266,9 @@ fn others_see_nothing_of_a_domain_that_shows_them_nothing() {
     ];
     let server = with_domains_that_show(folder.path(), &more, "all");
     let mut client = server.client();
+    let mut al = client.get("/directory/person:al").unwrap().expect(200).value();
+    al["JobTitle"] = json!("Taster");
+    client.json("PUT", "/directory/person:al", &al).unwrap().expect(201);
     let group = json!({"Form": "Group", "ListName": "Acme", "Members": ["al"], "InternetAddress": "all@acme.example"});
     client.json("PUT", "/directory/group:acme", &group).unwrap().expect(201);
     let views =
@@ -280,7 +288,7 @@ fn others_see_nothing_of_a_domain_that_shows_them_nothing() {
     };
     let is_own = |finder: &String| finder.starts_with("ada ") || finder.starts_with("al ");
     // Where it is not said, a domain with administrators shows nothing; its own people see what they saw.
-    for shown in [json!("nothing"), json!("all"), Value::Null] {
+    for shown in [json!("nothing"), json!("all"), json!("addresses"), Value::Null] {
         say(shown.clone());
         let expected = if shown == "all" { 5 } else { 2 } * doors;
         let found = wait_for("readers of acme.example", SOON, || {
@@ -288,6 +296,16 @@ fn others_see_nothing_of_a_domain_that_shows_them_nothing() {
             (found.len() == expected).then_some(found)
         });
         assert!(shown == "all" || found.iter().all(is_own), "{shown}: {found:?}");
+        if has_ldap {
+            let carl = ldap_search(&server, "carl");
+            let (is_addressed, is_more) =
+                (carl.contains("mail: al@acme.example"), carl.contains(TITLE) || carl.contains(MEMBER));
+            assert_eq!(
+                (is_addressed, is_more),
+                (shown != "nothing" && !shown.is_null(), shown == "all"),
+                "{shown}: {carl}"
+            );
+        }
     }
     // Nobody who comes to the domain is seen for a moment, nor what an administrator of it leaves open.
     let zoe = json!({"Form": "Person", "FullName": ["Zoe"], "ShortName": "zoe.acme.example", "Readers": "*",
