@@ -10,8 +10,8 @@ use scrinium_outbound::QueueOrder;
 
 use super::{
     ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, SettleOrder,
-    UpdateViews, attachments, compact, conflicts, dkim, holds, log_database, queue, replication, requests,
-    reread,
+    UpdateViews, attachments, compact, conflicts, dkim, holds, log_database, person, queue, replication,
+    requests, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -272,6 +272,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ExportPerson(optional(rest)?)),
     },
     CommandLine {
+        words: &["show", "person"],
+        arguments: person::ARGUMENTS,
+        help: person::HELP,
+        build: |rest| Some(Command::ShowPerson(optional(rest)?)),
+    },
+    CommandLine {
         words: &["show", "requests"],
         arguments: "",
         help: "People and groups that are renamed and removed: databases done, documents changed",
@@ -315,16 +321,29 @@ pub enum Command {
     ShowDatabases(Option<String>),
     ShowLog(LogQuery),
     ShowConfiguration(Option<String>),
-    SetConfiguration { name: String, value: String },
+    SetConfiguration {
+        name: String,
+        value: String,
+    },
     ShowDatabase(String),
     SetDatabase(SetProperty),
     UpdateViews(UpdateViews),
-    Compact { database: String, order: CompactOrder },
-    UpgradeFormat { database: String },
+    Compact {
+        database: String,
+        order: CompactOrder,
+    },
+    UpgradeFormat {
+        database: String,
+    },
     MoveAttachments(MoveAttachments),
-    Reread { database: String },
+    Reread {
+        database: String,
+    },
     ShowVolumes,
-    Move { database: String, volume: String },
+    Move {
+        database: String,
+        volume: String,
+    },
     Fixup(FixupOrder),
     ShowFixup,
     ShowQueue(Option<String>),
@@ -340,14 +359,23 @@ pub enum Command {
     ShowReplication(Option<String>),
     ShowConflicts(String),
     ShowDkim(Option<String>),
+    /// `show person`, by a name or an address.
+    ShowPerson(String),
     SettleConflicts(SettleOrder),
     ShowHolds,
     SetHold(HoldOrder),
     LiftHold(HoldOrder),
-    Freeze { limit: Duration },
+    Freeze {
+        limit: Duration,
+    },
     Thaw,
-    Quit { task: u64 },
-    Pause { task: u64, paused: bool },
+    Quit {
+        task: u64,
+    },
+    Pause {
+        task: u64,
+        paused: bool,
+    },
     Help,
 }
 
@@ -376,6 +404,7 @@ impl Command {
                 | Self::ShowConflicts(_)
                 | Self::ShowHolds
                 | Self::ShowDkim(_)
+                | Self::ShowPerson(_)
                 | Self::Help
         )
     }

@@ -16,6 +16,7 @@ mod log;
 mod log_database;
 mod memory;
 mod pattern;
+mod person;
 mod queue;
 mod replication;
 pub(crate) mod requests;
@@ -317,6 +318,7 @@ impl Console {
             Command::SetHold(_) | Command::LiftHold(_) => Err(holds::of_nobody()),
             Command::Replicate(_) | Command::Request(_) => Err(replication::not_running()),
             Command::ExportPerson(name) => parts.export_person(&name).map_err(ConsoleError::NotFound),
+            Command::ShowPerson(name) => person::show(parts.requests().as_deref(), &name),
             Command::ShowRequests => requests::show(parts.requests().as_deref()),
             Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),
             Command::Thaw => parts.thaw().map_err(ConsoleError::NotFound),

@@ -55,6 +55,9 @@ fn a_person_is_renamed_and_erased_by_a_server_also_after_a_restart() {
         let session = client.json("POST", "/_session", &json!({"name": name, "password": PASSWORD})).unwrap();
         assert_eq!(session.expect(200).value()["name"], json!("adele"));
     }
+    let shown = console(&server, "show person ada");
+    assert_eq!((&shown["person"], &shown["other_names"]), (&json!("adele"), &json!(["ada"])), "{shown}");
+    assert!(shown["has_password"] == true && !shown.to_string().contains("argon2"), "{shown}");
     // Nobody writes a request but the server.
     let id = all[0]["id"].as_str().unwrap();
     let mut request = get(&server, &format!("/administration/{id}"));
