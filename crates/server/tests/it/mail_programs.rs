@@ -101,6 +101,57 @@ fn programs_that_send_mail_hand_it_in_at_every_port() {
     }
 }
 
+/// Seconds that postal runs: it says what it did at the end of each minute, and at no other time.
+const POSTAL_SECONDS: &str = "65";
+
+/// Messages and errors of each minute that postal says: the time, messages, kilobytes, errors, and connections of each kind.
+fn counted(said: &str) -> (usize, usize) {
+    let numbers = |line: &str| -> Option<(usize, usize)> {
+        let values: Vec<&str> = line.split(',').collect();
+        Some((values.get(1)?.trim().parse().ok()?, values.get(3)?.trim().parse().ok()?))
+    };
+    said.lines()
+        .filter_map(numbers)
+        .fold((0, 0), |sum, (messages, errors)| (sum.0 + messages, sum.1 + errors))
+}
+
+#[test]
+fn postal_sends_without_an_error_by_smtp_and_lmtp() {
+    if std::env::var_os("SCRINIUM_TIMES").is_none() {
+        return scrinium_fault::skip("postal runs for two minutes; make torture runs it");
+    }
+    let program = clients().join("postal/postal");
+    if !program.exists() {
+        return scrinium_fault::skip("there is no postal; scripts/mail-clients brings it");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mail = MailServer::start(folder.path());
+    let people = folder.path().join("people");
+    std::fs::write(&people, "bob@acme.example\n").unwrap();
+    let mut sum = 0;
+    for (protocol, options) in
+        [("smtp", &["-t", "4", "-c", "5"][..]), ("lmtp", &["-L", "-t", "2", "-c", "5"])]
+    {
+        let mut command = Command::new("timeout");
+        // It writes a log of its own where it runs.
+        command
+            .current_dir(folder.path())
+            .args(["--signal=KILL", POSTAL_SECONDS])
+            .arg(&program)
+            .args(options)
+            .arg("-r")
+            .arg("600");
+        command.arg(format!("[127.0.0.1]{}", mail.port(protocol))).arg(&people).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let (messages, errors) = counted(&said);
+        assert!(messages > 0 && errors == 0, "{protocol}: {said}");
+        sum += messages;
+    }
+    let found: usize = mail.mail_of_bob(sum).values().sum();
+    assert!(found >= sum, "{found} of {sum}");
+}
+
 impl World {
     fn port(&self, protocol: &str) -> String {
         self.mail.port(protocol).to_string()
