@@ -15,16 +15,19 @@ import { SignInAgain, SignInPage } from "./sign_in.tsx";
 import { t } from "./texts.ts";
 import { setTheme, theme, type Theme } from "./theme.ts";
 
-type Section = { id: "overview" | "databases" | "people" | "tasks" | "log" | "statistics" | "configuration"; key: string; load: () => Promise<{ Page: ComponentType }> };
+type Section = { id: "overview" | "databases" | "people" | "mail" | "replication" | "tasks" | "log" | "statistics" | "backups" | "configuration"; key: string; load: () => Promise<{ Page: ComponentType }> };
 
 /** The sections, with the key that follows `g`, in the order of the rail. */
 export const SECTIONS: Section[] = [
   { id: "overview", key: "o", load: () => import("./pages/overview.tsx") },
   { id: "databases", key: "d", load: () => import("./pages/databases.tsx") },
   { id: "people", key: "p", load: () => import("./pages/people.tsx") },
+  { id: "mail", key: "m", load: () => import("./pages/mail.tsx") },
+  { id: "replication", key: "r", load: () => import("./pages/replication.tsx") },
   { id: "tasks", key: "t", load: () => import("./pages/tasks.tsx") },
   { id: "log", key: "l", load: () => import("./pages/log.tsx") },
   { id: "statistics", key: "s", load: () => import("./pages/statistics.tsx") },
+  { id: "backups", key: "b", load: () => import("./pages/backups.tsx") },
   { id: "configuration", key: "c", load: () => import("./pages/configuration.tsx") },
 ];
 

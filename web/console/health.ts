@@ -4,6 +4,7 @@ import type { Point } from "../shared/chart.tsx";
 import type { Json } from "../shared/api.ts";
 import { bytes } from "../shared/i18n.ts";
 import { hashOf } from "../shared/route.ts";
+import { stuck, type Destination } from "./queue.ts";
 import type { t } from "./texts.ts";
 
 /** `_stats`: a tree whose leaves have a value. */
@@ -51,10 +52,33 @@ export function forecast(points: Point[]): { days: number; hours: number } | und
   return slope < 0 && hours >= 1 && days < 365 ? { days, hours } : undefined;
 }
 
-type Seen = { up: { status: string; reason?: string; frozen_seconds?: number }; stats: Stats; tasks: { ended: Task[] }; warnings: number };
+export type Replication = { source: string; target: string; state: string; info?: { error?: string | null } | null };
+type Seen = {
+  up: { status: string; reason?: string; frozen_seconds?: number }; stats: Stats; tasks: { ended: Task[] }; warnings: number;
+  queue?: Destination[]; replications?: Replication[]; backupTargets?: number;
+};
+
+/** A backup should be younger than this. */
+const BACKUP_OLD_DAYS = 2;
+
+/** What does not reach others, and what would not come back. */
+function elsewhere({ stats, queue = [], replications = [], backupTargets }: Seen, now: number): Finding[] {
+  const found: Finding[] = stuck(queue, now).slice(0, 3).map(({ destination, oldest, why }) => (
+    { level: "warn", text: "mailStuck", values: { name: destination, time: oldest, reason: why ?? "" }, href: hashOf(["mail"], { of: destination }) }
+  ));
+  for (const { source, target, info } of replications.filter(({ state }) => state === "crashing" || state === "failed").slice(0, 3)) {
+    found.push({ level: "warn", text: "replicationFails", values: { source, target, reason: info?.error ?? "" }, href: hashOf(["replication"]) });
+  }
+  const last = statisticOf(stats, "Backup.LastTime") ?? 0;
+  const days = Math.floor((now / 1000 - last) / 86_400);
+  if (backupTargets === 0) found.push({ level: "note", text: "noTargetsFinding", values: {}, href: hashOf(["backups"]) });
+  else if (last > 0 && days >= BACKUP_OLD_DAYS) found.push({ level: "warn", text: "backupOld", values: { days }, href: hashOf(["backups"]) });
+  return found;
+}
 
 /** What an administrator should look at, worst first. */
-export function findingsOf({ up, stats, tasks, warnings }: Seen, left?: { days: number; hours: number }): Finding[] {
+export function findingsOf(seen: Seen, left?: { days: number; hours: number }, now = Date.now()): Finding[] {
+  const { up, stats, tasks, warnings } = seen;
   const found: Finding[] = [];
   const value = (name: string) => statisticOf(stats, name) ?? 0;
   if (up.status === "read_only") found.push({ level: "bad", text: "readOnly", values: { reason: up.reason ?? "" }, href: hashOf(["log"], { level: "warn" }) });
@@ -67,7 +91,8 @@ export function findingsOf({ up, stats, tasks, warnings }: Seen, left?: { days: 
     }
   }
   if (left && left.days < 30) found.push({ level: left.days < 3 ? "bad" : "warn", text: "diskDays", values: { hours: Math.round(left.hours), days: Math.ceil(left.days) }, href: hashOf(["databases"], { sort: "size" }) });
-  if (value("Mail.Dead") > 0) found.push({ level: "warn", text: "mailDead", values: { n: value("Mail.Dead") }, href: hashOf(["log"], { kind: "mail" }) });
+  if (value("Mail.Dead") > 0) found.push({ level: "warn", text: "mailDead", values: { n: value("Mail.Dead") }, href: hashOf(["mail"]) });
+  found.push(...elsewhere(seen, now));
   if (value("Server.Faults") > 0) found.push({ level: "bad", text: "faults", values: { n: value("Server.Faults") }, href: hashOf(["log"], { level: "error" }) });
   if (value("Database.PassedOver") > 0) found.push({ level: "bad", text: "passedOver", values: { n: value("Database.PassedOver") }, href: hashOf(["tasks"], { command: "load fixup *" }) });
   for (const task of tasks.ended.filter(({ state }) => state === "failed").slice(0, 3)) {

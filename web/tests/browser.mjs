@@ -294,6 +294,44 @@ step("a database is made, compacted and deleted; a person is added", async () =>
   await context.close();
 });
 
+step("a replication is ordered, fails in words and is stopped; a person is disabled, and gets an app password", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "replication");
+  await page.getByRole("button", { name: "New replication" }).click();
+  await page.getByLabel("Source").fill("films");
+  await page.getByLabel("Target").fill("not-there");
+  await page.getByLabel("How").selectOption("continuous");
+  await page.locator("dialog button.primary").click();
+  await page.locator("tr", { hasText: "not-there" }).getByText("no such database").waitFor();
+  await page.locator("tr", { hasText: "not-there" }).getByRole("button", { name: "Stop" }).click();
+  await page.getByText("No replication is running.").waitFor();
+  await page.getByLabel("Name of the database").fill("films");
+  await page.keyboard.press("Enter");
+  await page.getByText("This database has not been replicated.").waitFor();
+  await ask("PUT", "/directory/person:mallory", { Form: "Person", ShortName: "mallory", FullName: ["Mallory"], password: "a-long-one-for-her" });
+  await open(page, "people");
+  await rowText(page, "mallory").click();
+  await page.getByRole("button", { name: "Disable" }).click();
+  await page.locator(".docked .pill.bad").waitFor();
+  assert.equal((await ask("GET", "/directory/person:mallory")).Disabled, true);
+  await page.getByRole("button", { name: "Enable" }).click();
+  await page.getByRole("button", { name: "Disable" }).waitFor();
+  await page.getByRole("button", { name: "New app password" }).click();
+  await page.getByLabel("Program or device").fill("phone");
+  await page.keyboard.press("Enter");
+  await page.locator("dialog code").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".docked tr", { hasText: "phone" }).waitFor();
+  await page.getByRole("button", { name: "domains", exact: false }).first().click();
+  await page.getByRole("button", { name: "New domain" }).click();
+  await page.getByLabel("Domain", { exact: true }).fill("beta.example");
+  await page.getByLabel("What others see of it").selectOption("nothing");
+  await page.locator("dialog button.primary").click();
+  await rowText(page, "beta.example").waitFor();
+  assert.equal((await ask("GET", "/directory/domain:beta.example")).OutsidersSee, "nothing");
+  await context.close();
+});
+
 step("whatever names and contents hold, nothing of it runs and nothing is fetched", async () => {
   const { context, page } = await signedIn();
   const places = ["hostile/documents?contents=1", "hostile/documents/with-attachment", "hostile/views", "hostile/folders", "hostile/changes", "hostile/query"];
@@ -312,7 +350,7 @@ step("whatever names and contents hold, nothing of it runs and nothing is fetche
 
 const PAGES = [
   "overview", "databases", "databases/films/documents/film-000009", "databases/films/views", "databases/films/query", "databases/films/folders/Favourites",
-  "databases/films/changes", "databases/films/access", "databases/films/properties", "people", "tasks", "log", "statistics?name=Server.Users", "configuration?key=compact.window",
+  "databases/films/changes", "databases/films/access", "databases/films/properties", "people", "people?kind=domains", "mail", "replication?of=films", "backups", "tasks", "log", "statistics?name=Server.Users", "configuration?key=compact.window",
 ];
 
 step("axe finds nothing serious on any page, in both themes, and nothing is wider than a phone", async () => {

@@ -3,6 +3,7 @@ import test from "node:test";
 import { compare, excerpt } from "../console/excerpt.ts";
 import { findingsOf, flat, forecast, statisticOf, type Stats, type Task } from "../console/health.ts";
 import { History } from "../console/history.ts";
+import { stuck } from "../console/queue.ts";
 import { fieldsOf } from "../console/selector.ts";
 import { writtenValue, writtenValues } from "../console/settings.ts";
 
@@ -19,6 +20,19 @@ test("a healthy server has no findings, and what is wrong is found, worst first"
   const found = findingsOf({ up: { status: "read_only", reason: "the disk is full" }, stats: ill, tasks: idle, warnings: 4 });
   assert.deepEqual(found.map(({ text, level }) => `${level} ${text}`), ["bad readOnly", "bad faults", "warn mailDead", "note warnings"]);
   assert.ok(found.every(({ href }) => href?.startsWith("#/")));
+});
+
+test("mail that waits long, a replication that fails and backups that are old or have no place are found", () => {
+  const hour = 3_600_000;
+  const now = Date.parse("2026-11-27T12:00:00Z");
+  const destination = (name: string, hours: number, more = {}) => ({ destination: name, recipients: 1, bytes: 1, oldest: new Date(now - hours * hour).toISOString(), next: "", why: "it refuses", incoming: 0, active: 0, deferred: 1, hold: 0, dead: 0, ...more });
+  const queue = [destination("young", 0.5), destination("old", 3), destination("older", 5), destination("held", 9, { deferred: 0, hold: 1 }), destination("unknown", 9, { why: null })];
+  assert.deepEqual(stuck(queue, now).map((one) => one.destination), ["older", "old"]);
+  const replications = [{ source: "a", target: "b", state: "running" }, { source: "c", target: "d", state: "crashing", info: { error: "it is away" } }];
+  const saved = { ...healthy, Backup: { LastTime: leaf(now / 1000 - 3 * 86_400, "Backup.LastTime") } };
+  const found = findingsOf({ up: { status: "ok" }, stats: saved, tasks: idle, warnings: 0, queue, replications, backupTargets: 1 }, undefined, now);
+  assert.deepEqual(found.map(({ text }) => text), ["mailStuck", "mailStuck", "replicationFails", "backupOld"]);
+  assert.deepEqual(findingsOf({ up: { status: "ok" }, stats: healthy, tasks: idle, warnings: 0, backupTargets: 0 }).map(({ text }) => text), ["noTargetsFinding"]);
 });
 
 test("a disk that both use is reported once", () => {

@@ -7,25 +7,30 @@ import { useResource } from "../../shared/data.ts";
 import { bytes, duration, moment, number } from "../../shared/i18n.ts";
 import { hashOf } from "../../shared/route.ts";
 import { Loaded } from "../../shared/ui.tsx";
-import { findingsOf, forecast, statisticOf, type Finding, type Stats, type Task } from "../health.ts";
+import { findingsOf, forecast, statisticOf, type Finding, type Replication, type Stats, type Task } from "../health.ts";
 import { history, type History } from "../history.ts";
+import type { Queued } from "../queue.ts";
 import { t } from "../texts.ts";
 
 type Server = { name: string; version: string; elapsed_seconds: number; users: number; transactions_last_minute: number; transactions_per_minute_peak: number };
 type Operation = { function: string; count: number; total_ms: number; average_ms: number; p95_ms: number; p99_ms: number };
-type Seen = { up: { status: string; reason?: string; frozen_seconds?: number }; stats: Stats; server: Server; tasks: { running: Task[]; ended: Task[] }; operations: Operation[]; warnings: number };
+type Seen = { up: { status: string; reason?: string; frozen_seconds?: number }; stats: Stats; server: Server; tasks: { running: Task[]; ended: Task[] }; operations: Operation[]; warnings: number; queue: Queued["destinations"]; replications: Replication[]; backupTargets: number };
 
 async function look(): Promise<Seen> {
-  const [up, stats, server, tasks, operations, warnings] = await Promise.all([
+  const [up, stats, server, tasks, operations, warnings, queue, replications, targets] = await Promise.all([
     ask<Seen["up"]>("GET", "_up"),
     ask<Stats>("GET", "_stats"),
     command<Server>("show server"),
     command<Seen["tasks"]>("show tasks"),
     command<{ transactions?: Operation[]; [member: string]: Json | Operation[] | undefined }>("show transactions"),
     command<{ documents?: Json[] }>("show log 1h -l warn -n 100").catch(() => ({ data: {} as { documents?: Json[] } })),
+    // A server that sends nothing to others has no queue.
+    command<Queued>("show queue").catch(() => ({ data: { destinations: [] } })),
+    ask<{ jobs: Replication[] }>("GET", "_scheduler/jobs", { limit: 200 }),
+    command<{ value: Json }>("show configuration backup.targets"),
   ]);
   const listed = Object.values(operations.data).find(Array.isArray) as Operation[] | undefined;
-  return { up, stats, server: server.data, tasks: tasks.data, operations: listed ?? [], warnings: warnings.data.documents?.length ?? 0 };
+  return { up, stats, server: server.data, tasks: tasks.data, operations: listed ?? [], warnings: warnings.data.documents?.length ?? 0, queue: queue.data.destinations, replications: replications.jobs, backupTargets: Array.isArray(targets.data.value) ? targets.data.value.length : 0 };
 }
 
 export function Page() {
@@ -55,7 +60,7 @@ function Now({ seen, past, days }: { seen: Seen; past: History | undefined; days
         <Tile title={t("users")} value={number(seen.server.users)} href={hashOf(["log"], { kind: "logins" })}>{t("upSince", { time: duration(seen.server.elapsed_seconds) })}</Tile>
         <Tile title={t("memory")} value={bytes(statisticOf(seen.stats, "Database.BufferPool.Used"))} href={hashOf(["statistics"], { name: "Buffer pool bytes" })}>{t("ofBudget", { budget: bytes(budget) })}</Tile>
         <Tile title={t("diskFree")} value={bytes(free)} href={hashOf(["statistics"], { name: "Disk.Data.Free" })}>{left ? t("diskDays", { hours: Math.round(left.hours), days: Math.ceil(left.days) }) : `/ ${bytes(size)}`}</Tile>
-        <Tile title={t("mailWaiting")} value={number(statisticOf(seen.stats, "Mail.Waiting"))} href={hashOf(["log"], { kind: "mail" })}>{t("dead", { n: statisticOf(seen.stats, "Mail.Dead") ?? 0 })}</Tile>
+        <Tile title={t("mailWaiting")} value={number(statisticOf(seen.stats, "Mail.Waiting"))} href={hashOf(["mail"])}>{t("dead", { n: statisticOf(seen.stats, "Mail.Dead") ?? 0 })}</Tile>
         <Tile title={t("runningTasks")} value={number(seen.tasks.running.length)} href={hashOf(["tasks"])}>{backup > 0 ? t("lastBackup", { time: moment(backup * 1000) }) : t("noBackup")}</Tile>
       </div>
       <div class="two">

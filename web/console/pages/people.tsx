@@ -6,6 +6,8 @@ import { useResource } from "../../shared/data.ts";
 import { Grid, type Column } from "../../shared/grid.tsx";
 import { change, go, hashOf, place } from "../../shared/route.ts";
 import { Dialog, Empty, Field, Form, Loaded, say } from "../../shared/ui.tsx";
+import { DomainDialog, domainOf } from "./domain.tsx";
+import { Account } from "./person.tsx";
 import { t } from "../texts.ts";
 
 /** More than one looks through; the documents of the directory have all. */
@@ -19,6 +21,7 @@ const PEOPLE: Column<Document>[] = [
   { title: t("shortName"), show: (person) => <span dir="auto">{list(person["ShortName"])}</span> },
   { title: t("address"), width: "minmax(6rem, 2fr)", wide: true, show: (person) => <span dir="auto">{list(person["InternetAddress"])}</span> },
   { title: t("mailDatabase"), wide: true, show: (person) => <span dir="auto">{list(person["MailFile"])}</span> },
+  { title: t("state"), width: "6rem", wide: true, show: (person) => (person["Disabled"] === true ? <span class="pill bad">{t("disabled")}</span> : "") },
 ];
 
 const GROUPS: Column<Document>[] = [
@@ -26,37 +29,50 @@ const GROUPS: Column<Document>[] = [
   { title: t("members"), width: "minmax(8rem, 4fr)", show: (group) => <span dir="auto" class="quiet">{list(group["Members"])}</span> },
 ];
 
+const DOMAINS: Column<Document>[] = [
+  { title: t("domain"), width: "minmax(8rem, 2fr)", show: (domain) => <strong dir="auto">{domainOf(domain)}</strong> },
+  { title: t("administrators"), width: "minmax(8rem, 3fr)", show: (domain) => <span dir="auto">{list(domain["Administrators"])}</span> },
+  { title: t("outsidersSee"), width: "minmax(8rem, 2fr)", wide: true, show: (domain) => (domain["OutsidersSee"] === "nothing" ? t("seeNothing") : domain["OutsidersSee"] === "all" ? t("seeAll") : t("seeUnset")) },
+];
+
+/** What of the directory is shown, by the form of its documents. */
+const KINDS = { persons: { form: "Person", columns: PEOPLE }, groups: { form: "Group", columns: GROUPS }, domains: { form: "Domain", columns: DOMAINS } };
+type Kind = keyof typeof KINDS;
+
 export function Page() {
-  const { kind = "persons", filter = "" } = place.value.parameters;
+  const { kind: wanted = "persons", filter = "" } = place.value.parameters;
+  const kind: Kind = wanted in KINDS ? (wanted as Kind) : "persons";
   const [adding, setAdding] = useState(false);
   const [chosen, setChosen] = useState<Document>();
   const people = useResource("people", async () => {
     const { rows } = await ask<{ rows: { doc?: Document }[] }>("GET", "directory/_all_docs", { include_docs: true, limit: ENTRIES_MAX });
     return rows.flatMap(({ doc }) => (doc ? [doc] : []));
   });
-  const form = kind === "groups" ? "Group" : "Person";
+  const { form, columns } = KINDS[kind];
+  const isDomain = kind === "domains";
   return (
     <>
-      <div class="spread"><h1>{t("people")}</h1><button type="button" class="primary" onClick={() => setAdding(true)}>{t("newPerson")}</button></div>
+      <div class="spread"><h1>{t("people")}</h1><button type="button" class="primary" onClick={() => setAdding(true)}>{t(isDomain ? "newDomain" : "newPerson")}</button></div>
       <div class="filters">
-        {(["persons", "groups"] as const).map((id) => <button type="button" aria-pressed={id === kind} onClick={() => { change({ kind: id }); setChosen(undefined); }}>{t(id)}</button>)}
+        {(Object.keys(KINDS) as Kind[]).map((id) => <button type="button" aria-pressed={id === kind} onClick={() => { change({ kind: id }); setChosen(undefined); }}>{t(id)}</button>)}
         <input type="search" aria-label={t("filterPeople")} placeholder={t("filterPeople")} value={filter} onInput={(event) => change({ filter: event.currentTarget.value })} />
       </div>
-      <div class={`fills split ${chosen ? "has-detail" : "single"}`}>
+      <div class={`fills split ${chosen && !isDomain ? "has-detail" : "single"}`}>
         <Loaded of={people}>{(everybody) => {
           const shown = everybody.filter((entry) => entry["Form"] === form && JSON.stringify(entry).toLowerCase().includes(filter.toLowerCase()));
           if (shown.length === 0) return <Empty title={t("noPeople")}><p>{t("noPeopleHint")}</p></Empty>;
-          return <Grid label={kind === "groups" ? t("groups") : t("persons")} columns={kind === "groups" ? GROUPS : PEOPLE} count={shown.length} source={`${kind} ${filter}`} version={shown.map(({ _rev }) => _rev).join()} pageSize={500}
+          return <Grid label={t(kind)} columns={columns} count={shown.length} source={`${kind} ${filter}`} version={shown.map(({ _rev }) => _rev).join()} pageSize={500}
             fetchPage={async (start, limit) => shown.slice(start, start + limit)} open={setChosen} />;
         }}</Loaded>
-        {chosen && <Detail key={chosen._id} entry={chosen} close={() => setChosen(undefined)} />}
+        {chosen && !isDomain && <Detail key={chosen._id} entry={chosen} close={() => setChosen(undefined)} changed={() => void people.reload()} />}
       </div>
-      {adding && <Add close={() => setAdding(false)} added={() => void people.reload()} />}
+      {isDomain && (adding || chosen) && <DomainDialog entry={chosen} close={() => { setAdding(false); setChosen(undefined); }} changed={() => void people.reload()} />}
+      {adding && !isDomain && <Add close={() => setAdding(false)} added={() => void people.reload()} />}
     </>
   );
 }
 
-function Detail({ entry, close }: { entry: Document; close: () => void }) {
+function Detail({ entry, close, changed }: { entry: Document; close: () => void; changed: () => void }) {
   const [password, setPassword] = useState("");
   const name = list(entry["ShortName"]) || list(entry["ListName"]) || entry._id;
   const set = async () => {
@@ -68,12 +84,15 @@ function Detail({ entry, close }: { entry: Document; close: () => void }) {
   return (
     <section class="card docked" aria-label={name}>
       <div class="spread"><h2 dir="auto">{name}</h2><button type="button" class="plain" onClick={close}>✕ {t("backToList")}</button></div>
-      <table><tbody>{Object.entries(entry).filter(([member]) => !member.startsWith("_")).map(([member, value]) => <tr><th scope="row" dir="auto">{member}</th><td dir="auto">{all(value).map((one) => <div>{one}</div>)}</td></tr>)}</tbody></table>
+      {entry["Form"] === "Person" && <Account name={name} id={entry._id} changed={changed} />}
       {entry["Form"] === "Person" && (
         <Form label={t("setPassword")} send={set}>
           <Field label={t("newPassword")} type="password" autocomplete="new-password" required value={password} onInput={(event) => setPassword(event.currentTarget.value)} />
         </Form>
       )}
+      <details open={entry["Form"] !== "Person"}><summary>{t("allFields")}</summary>
+        <table><tbody>{Object.entries(entry).filter(([member]) => !member.startsWith("_")).map(([member, value]) => <tr><th scope="row" dir="auto">{member}</th><td dir="auto">{all(value).map((one) => <div>{one}</div>)}</td></tr>)}</tbody></table>
+      </details>
       <div class="buttons"><a class="button" href={hashOf(["databases", "directory", "documents", entry._id])}>{t("openDocument")}</a></div>
     </section>
   );
