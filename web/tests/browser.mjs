@@ -298,9 +298,9 @@ step("a replication is ordered, fails in words and is stopped; a person is disab
   const { context, page } = await signedIn();
   await open(page, "replication");
   await page.getByRole("button", { name: "New replication" }).click();
-  await page.getByLabel("Source").fill("films");
-  await page.getByLabel("Target").fill("not-there");
-  await page.getByLabel("How").selectOption("continuous");
+  await page.getByLabel("Source", { exact: true }).fill("films");
+  await page.getByLabel("Target", { exact: true }).fill("not-there");
+  await page.getByLabel("How", { exact: true }).selectOption("continuous");
   await page.locator("dialog button.primary").click();
   await page.locator("tr", { hasText: "not-there" }).getByText("no such database").waitFor();
   await page.locator("tr", { hasText: "not-there" }).getByRole("button", { name: "Stop" }).click();
