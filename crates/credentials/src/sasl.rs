@@ -13,7 +13,7 @@ mod plain;
 mod scram;
 
 pub use bearer::{bearer_failure, oauthbearer_response, xoauth2_response};
-pub use channel::{BindingType, ChannelBindings, server_end_point};
+pub use channel::{BindingType, ChannelBindings, ServerEndPoint, server_end_point};
 pub use client::{ClientError, ClientExchange, ClientSecret};
 pub use exchange::{Claim, ClaimedProof, Ending, ServerExchange, Step};
 pub use plain::PlainMessage;

@@ -15,6 +15,7 @@
 
 mod access;
 mod access_list;
+mod acme;
 mod address;
 mod alarm;
 mod asked;
@@ -96,6 +97,7 @@ mod waiting;
 mod web_pages;
 mod write;
 
+pub use acme::AcmeAnswers;
 pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
     Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,

@@ -10,7 +10,7 @@ use crate::operations::Operation;
 use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, Route};
 use crate::view::{self, Listing};
 use crate::{
-    access_list, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
+    access_list, acme, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
     database_updates, databases, design, document, find, folder, handler, held, indexes, mail_rules,
     mail_setup, openapi, provider_sign_in, replication, server_pages, session, settings, text_search,
     transaction, unread, web_pages, write,
@@ -257,6 +257,10 @@ static ROUTES: &[Route] = &[
         methods: &[get(Operation::Other, ANONYMOUS, MAIL_ADDRESS, |c, _| {
             Box::pin(ready(mail_setup::automatic_configuration(c)))
         })],
+    },
+    Route {
+        path: "/.well-known/acme-challenge/{token}",
+        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(acme::challenge(c))))],
     },
     Route {
         path: "/.well-known/mta-sts.txt",

@@ -15,6 +15,7 @@ use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
 
+use crate::acme::AcmeAnswers;
 use crate::audit::{Audit, OfficialOpenings};
 use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
@@ -99,6 +100,7 @@ pub struct SharedHttpState {
     replicator: OnceLock<Replicator>,
     mail_rules: OnceLock<Arc<dyn MailRules>>,
     mail_setup: OnceLock<Arc<dyn MailSetup>>,
+    acme_answers: AcmeAnswers,
     pub(crate) openings: OfficialOpenings,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
@@ -165,6 +167,12 @@ impl HttpState {
         }
     }
 
+    /// What is shown to an authority of certificates that asks by HTTP.
+    #[must_use]
+    pub fn acme_answers(&self) -> &AcmeAnswers {
+        &self.0.acme_answers
+    }
+
     /// Tells mail programs where the ports of mail are, from now on. Only the first call counts.
     pub fn set_mail_setup(&self, setup: Arc<dyn MailSetup>) {
         if self.0.mail_setup.set(setup).is_err() {
@@ -212,6 +220,7 @@ impl HttpState {
             replicator: OnceLock::new(),
             mail_rules: OnceLock::new(),
             mail_setup: OnceLock::new(),
+            acme_answers: AcmeAnswers::default(),
             openings: OfficialOpenings::default(),
             standings: watch::Sender::new(0),
         }))

@@ -224,6 +224,6 @@ fn encryption_of(stream: &PortStream, shared: &SharedProtocol) -> Option<Encrypt
     stream.session()?;
     let mut encryption = Encryption::default();
     encryption.bindings.exporter = stream.exporter();
-    encryption.bindings.server_end_point.clone_from(&shared.server_end_point);
+    encryption.bindings.server_end_point = shared.server_end_point.as_ref().and_then(|end_point| end_point());
     Some(encryption)
 }

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use scrinium_accounting::Accounts;
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
+use scrinium_credentials::sasl::ServerEndPoint;
 use scrinium_directory::{Directory, Logins, TokenVerifier};
 use scrinium_imap::{Capability, ServerOptions};
 use scrinium_mail::{MessageComposer, Resolver};
@@ -29,7 +30,7 @@ pub struct ImapOptions {
     /// What STARTTLS encrypts with.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// What log-ins can be bound to of the certificate ([`scrinium_credentials::sasl::server_end_point`]).
-    pub server_end_point: Option<Vec<u8>>,
+    pub server_end_point: Option<ServerEndPoint>,
     /// Who comes from a loopback address may log in without TLS: nobody else hears it.
     pub trusts_loopback: bool,
     /// All databases.
@@ -61,7 +62,7 @@ pub(crate) struct SharedProtocol {
     /// For those of this machine, who may log in without TLS.
     pub(crate) local_session: Arc<ServerOptions>,
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
-    pub(crate) server_end_point: Option<Vec<u8>>,
+    pub(crate) server_end_point: Option<ServerEndPoint>,
     pub(crate) trusts_loopback: bool,
     pub(crate) clock: Clock,
     pub(crate) surroundings: Arc<Surroundings>,

@@ -223,7 +223,7 @@ fn sasl_connection(shared: &SharedProtocol, link: &Link, stream: Option<&PortStr
     let approach = Approach { protocol: Protocol::Ldap, protection, address };
     let exporter = stream.and_then(PortStream::exporter);
     let server_end_point =
-        stream.filter(|stream| stream.is_encrypted()).and_then(|_| shared.server_end_point.clone());
+        stream.filter(|stream| stream.is_encrypted()).and_then(|_| shared.server_end_point.as_ref()?());
     SaslConnection { approach, bindings: ChannelBindings { exporter, server_end_point } }
 }
 

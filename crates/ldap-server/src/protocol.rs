@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_accounting::Accounts;
+use scrinium_credentials::sasl::ServerEndPoint;
 use scrinium_directory::{Directory, Logins};
 use scrinium_ldap::SessionOptions;
 use scrinium_mail::Resolver;
@@ -25,7 +26,7 @@ pub struct LdapOptions {
     /// What StartTLS encrypts with.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// What log-ins can be bound to of the certificate ([`scrinium_credentials::sasl::server_end_point`]).
-    pub server_end_point: Option<Vec<u8>>,
+    pub server_end_point: Option<ServerEndPoint>,
     /// Who comes from a loopback address may log in without TLS: nobody else hears it.
     pub trusts_loopback: bool,
     /// Lets people in.
@@ -49,7 +50,7 @@ pub struct LdapProtocol {
 pub(crate) struct SharedProtocol {
     pub(crate) session: SessionOptions,
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
-    pub(crate) server_end_point: Option<Vec<u8>>,
+    pub(crate) server_end_point: Option<ServerEndPoint>,
     pub(crate) trusts_loopback: bool,
     pub(crate) logins: Arc<Logins>,
     pub(crate) accounts: Accounts,

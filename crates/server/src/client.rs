@@ -184,7 +184,7 @@ impl ConsoleClient {
         })
         .map_err(Failure::work)?;
         let url = own_url(settings).ok_or_else(|| Failure::Use("http.listen names no port".to_owned()))?;
-        let trust = settings.in_data_dir(&settings.http.tls_certificate);
+        let (trust, _key) = crate::tls::places(settings);
         Self::new(&url, credentials, || crate::tls::client(std::slice::from_ref(&trust)))
             .map_err(Failure::work)
     }

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use scrinium_administration::Requests;
 use scrinium_catalog::{Databases, NameRange};
 use scrinium_clock::Clock;
+use scrinium_credentials::sasl::{ServerEndPoint, server_end_point};
 use scrinium_database::Properties;
 use scrinium_directory::{Found, NameLookup};
 use scrinium_maintenance::CompactOrder;
@@ -22,6 +23,7 @@ use scrinium_worker::{WorkerOptions, WorkerPool};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
+use crate::acme::AcmeFile;
 use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
@@ -34,6 +36,7 @@ use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
 use crate::person_export::{self, Export};
 use crate::storage::pool_threads;
+use crate::tls::CertificateKeeper;
 use crate::{Shutdown, attachments, compaction, machine, reread, settle, tls, volumes};
 
 /// Tasks of the runtime that did not end with their ports get this long.
@@ -59,6 +62,7 @@ pub struct Ground {
     people: RwLock<Option<Arc<dyn NameLookup>>>,
     /// While databases are open.
     requests: RwLock<Option<Arc<Requests>>>,
+    certificate: Mutex<Option<Arc<CertificateKeeper>>>,
     fixups: Fixups,
     freezes: Freezes,
     backups: BackupFigures,
@@ -154,6 +158,7 @@ impl Ground {
             requests: RwLock::default(),
             replicator: RwLock::default(),
             people: RwLock::default(),
+            certificate: Mutex::default(),
             fixups,
             freezes,
         }
@@ -283,23 +288,52 @@ impl Ground {
     /// # Errors
     /// [`tls::TlsError`] names the file.
     pub fn encryption(&self) -> Result<Arc<rustls::ServerConfig>, tls::TlsError> {
-        let settings = self.configuration.settings();
-        let place = |path: &Path| settings.in_data_dir(path);
-        let (certificate, key) = (place(&settings.http.tls_certificate), place(&settings.http.tls_key));
-        let usual = Settings::default().http;
-        let in_usual_place =
-            usual.tls_certificate == settings.http.tls_certificate && usual.tls_key == settings.http.tls_key;
-        if in_usual_place {
-            tls::load_or_make(&certificate, &key, &self.name, &self.clock)
-        } else {
-            tls::load(&certificate, &key)
-        }
+        self.certificate()?.configuration()
     }
 
-    /// What log-ins can be bound to of the certificate of [`Ground::encryption`], if it has a hash that RFC 5929 knows.
-    pub(crate) fn certificate_binding(&self) -> Option<Vec<u8>> {
+    /// The certificate of all ports, which is read once and can become another one.
+    ///
+    /// # Errors
+    /// [`tls::TlsError`] names the file.
+    pub(crate) fn certificate(&self) -> Result<Arc<CertificateKeeper>, tls::TlsError> {
+        let mut held = self.certificate.lock();
+        if let Some(keeper) = &*held {
+            return Ok(Arc::clone(keeper));
+        }
+        let keeper = self.read_certificate()?;
+        *held = Some(Arc::clone(&keeper));
+        Ok(keeper)
+    }
+
+    fn read_certificate(&self) -> Result<Arc<CertificateKeeper>, tls::TlsError> {
         let settings = self.configuration.settings();
-        tls::channel_binding(&settings.in_data_dir(&settings.http.tls_certificate))
+        if let Some(file) = AcmeFile::of(&settings).filter(AcmeFile::is_there) {
+            match CertificateKeeper::read(file.path(), file.path()) {
+                Ok(keeper) => return Ok(keeper),
+                Err(error) => {
+                    tracing::warn!(%error, "the authority's certificate cannot be used; another one is ordered")
+                }
+            }
+        }
+        let place = |path: &Path| settings.in_data_dir(path);
+        let (certificate, key) = (place(&settings.http.tls_certificate), place(&settings.http.tls_key));
+        if tls::is_usual(&settings) {
+            let mail_host = settings.smtp.host_name.as_str();
+            let is_other = !mail_host.is_empty() && mail_host != self.name;
+            let names = [Some(self.name.as_str()), Some(mail_host).filter(|_| is_other)];
+            let names: Vec<&str> = names.into_iter().flatten().collect();
+            tls::make_if_missing(&certificate, &key, &names, &self.clock)?;
+        }
+        CertificateKeeper::read(&certificate, &key)
+    }
+
+    /// What log-ins can be bound to of the certificate of [`Ground::encryption`], if it has a hash that RFC 5929 §4 knows.
+    ///
+    /// # Errors
+    /// [`tls::TlsError`] names the file.
+    pub(crate) fn certificate_binding(&self) -> Result<ServerEndPoint, tls::TlsError> {
+        let keeper = self.certificate()?;
+        Ok(Arc::new(move || server_end_point(&keeper.certificate()?)))
     }
 
     fn database(&self, name: &str) -> Result<OpenDatabase, String> {

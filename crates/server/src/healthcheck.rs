@@ -36,7 +36,7 @@ pub(crate) fn run(
 }
 
 async fn ask(settings: &Settings, url: &str) -> Result<Value, Failure> {
-    let certificate = settings.in_data_dir(&settings.http.tls_certificate);
+    let (certificate, _key) = tls::places(settings);
     // Asked by an address that its certificate need not name, and told no secret: that it is this certificate is enough.
     let client = ConsoleClient::without_credentials(url, || tls::client_of_one(&certificate));
     let client = client.map_err(Failure::work)?;

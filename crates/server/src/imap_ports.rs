@@ -42,7 +42,7 @@ pub(crate) fn imap_ports(
     let protocol = ImapProtocol::new(ImapOptions {
         session,
         tls: Some(Arc::clone(&encryption)),
-        server_end_point: ground.certificate_binding(),
+        server_end_point: Some(ground.certificate_binding().map_err(Failure::work)?),
         trusts_loopback: set.loopback_without_tls,
         databases: databases.clone(),
         directory: Arc::clone(directory),

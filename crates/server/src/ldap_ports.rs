@@ -39,7 +39,7 @@ pub(crate) fn ldap_ports(
         base: base(settings),
         entries_max: set.max_entries,
         tls: Some(Arc::clone(&encryption)),
-        server_end_point: ground.certificate_binding(),
+        server_end_point: Some(ground.certificate_binding().map_err(Failure::work)?),
         trusts_loopback: set.loopback_without_tls,
         logins: Arc::clone(&parts.logins),
         accounts: parts.accounts.clone(),

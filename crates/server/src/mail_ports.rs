@@ -229,7 +229,7 @@ impl Maker<'_> {
     fn security(&self) -> Result<PortSecurity, Failure> {
         let shared = self.ground.encryption().map_err(Failure::work)?;
         let tls = tls::for_mail(&shared).map_err(Failure::work)?;
-        let server_end_point = self.ground.certificate_binding();
+        let server_end_point = Some(self.ground.certificate_binding().map_err(Failure::work)?);
         Ok(PortSecurity { tls: Some(tls), server_end_point, trusts_loopback: false })
     }
 

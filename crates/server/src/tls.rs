@@ -1,6 +1,8 @@
 //! Encryption of ports: certificates from PEM files, and a self-signed one to begin with.
 
+mod keeper;
 mod one;
+mod validity;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -11,14 +13,18 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, SanType};
 use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use scrinium_clock::Clock;
 
+use crate::acme::AcmeFile;
+use crate::config::Settings;
 use crate::files;
 
+pub(crate) use keeper::CertificateKeeper;
 pub(crate) use one::client_of_one;
+pub(crate) use validity::validity_of;
 
 /// Protocols that ports offer, the better first (RFC 7301).
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -74,25 +80,7 @@ pub enum TlsError {
 /// # Errors
 /// [`TlsError`] names the file.
 pub fn load(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-    let chain = certificates(certificate)?;
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Unreadable {
-        what: "the private key",
-        path: key.to_owned(),
-        cause: pem_cause(error),
-    })?;
-    let unusable = |error: rustls::Error| TlsError::Unusable {
-        certificate: certificate.to_owned(),
-        key: key.to_owned(),
-        cause: error.to_string(),
-    };
-    let provider = Arc::new(ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(unusable)?.with_no_client_auth();
-    let mut config = builder.with_single_cert(chain, private).map_err(unusable)?;
-    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-    // Tickets let a client that comes back skip most of the work, and cost the server no memory.
-    config.ticketer = ring::Ticketer::new().map_err(unusable)?;
-    Ok(Arc::new(config))
+    CertificateKeeper::read(certificate, key)?.configuration()
 }
 
 /// The same certificate for mail, which has no names of protocols to agree on, and takes no tickets of other ports: what let somebody
@@ -107,46 +95,77 @@ pub fn for_mail(shared: &ServerConfig) -> Result<Arc<ServerConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-/// The data of `tls-server-end-point` (RFC 5929 §4) for the certificate in a file; `None` where it has none.
-pub(crate) fn channel_binding(certificate: &Path) -> Option<Vec<u8>> {
-    // One that cannot be read has been reported by [`load`].
-    let chain = certificates(certificate).ok()?;
-    scrinium_credentials::sasl::server_end_point(chain.first()?)
+/// Where the certificate that ports use lies, and its key: that of an authority, once there is one, or else the files of `http`.
+pub(crate) fn places(settings: &Settings) -> (PathBuf, PathBuf) {
+    if let Some(file) = AcmeFile::of(settings).filter(AcmeFile::is_there) {
+        return (file.path().to_owned(), file.path().to_owned());
+    }
+    let place = |path: &Path| settings.in_data_dir(path);
+    (place(&settings.http.tls_certificate), place(&settings.http.tls_key))
+}
+
+/// Whether the files of `http` are where this server makes them itself.
+pub(crate) fn is_usual(settings: &Settings) -> bool {
+    let usual = Settings::default().http;
+    usual.tls_certificate == settings.http.tls_certificate && usual.tls_key == settings.http.tls_key
 }
 
 /// Whether the certificate in a file is one that this server has made for itself, or is going to make.
 pub(crate) fn is_self_made(certificate: &Path) -> bool {
-    !certificate.exists() || ours_until(certificate).is_some()
+    !certificate.exists() || own_certificate(certificate).is_some()
 }
 
 /// Reads the files as [`load`] does. If neither is there, or the certificate is one of ours that ends
-/// within 30 days, makes a self-signed one first, for `localhost`, 127.0.0.1, ::1 and `host_name`.
+/// within 30 days or was made for other names, makes a self-signed one first, for `localhost`, 127.0.0.1, ::1 and `host_names`.
 ///
 /// # Errors
 /// [`TlsError`] names the file.
 pub fn load_or_make(
     certificate: &Path,
     key: &Path,
-    host_name: &str,
+    host_names: &[&str],
     clock: &Clock,
 ) -> Result<Arc<ServerConfig>, TlsError> {
+    make_if_missing(certificate, key, host_names, clock)?;
+    load(certificate, key)
+}
+
+/// What [`load_or_make`] does before it reads.
+///
+/// # Errors
+/// [`TlsError`] names the file.
+pub(crate) fn make_if_missing(
+    certificate: &Path,
+    key: &Path,
+    host_names: &[&str],
+    clock: &Clock,
+) -> Result<(), TlsError> {
     let today = today(clock);
     let nothing_there = !certificate.exists() && !key.exists();
-    if nothing_there || ours_until(certificate).is_some_and(|end| days_between(today, end) < RENEW_DAYS) {
-        make_self_signed(certificate, key, host_name, today)?;
+    let is_outdated = |ours: OwnCertificate| {
+        days_between(today, ours.until) < RENEW_DAYS
+            || ours.names.is_some_and(|names| names != listed(host_names))
+    };
+    if nothing_there || own_certificate(certificate).is_some_and(is_outdated) {
+        make_self_signed(certificate, key, host_names, today)?;
         tracing::warn!(
             certificate = %certificate.display(),
             "made a self-signed certificate; clients will ask whether to trust it"
         );
     }
-    load(certificate, key)
+    Ok(())
 }
 
 /// Writes a new key (P-256), readable by its owner only, and a certificate that it signs itself, good from
 /// the day before `today` (clocks differ) for 800 days.
-fn make_self_signed(certificate: &Path, key: &Path, host_name: &str, today: Date) -> Result<(), TlsError> {
+fn make_self_signed(
+    certificate: &Path,
+    key: &Path,
+    host_names: &[&str],
+    today: Date,
+) -> Result<(), TlsError> {
     let not_made = |cause: String| TlsError::NotMade { path: certificate.to_owned(), cause };
-    let made = self_signed(host_name, today).map_err(|error| not_made(error.to_string()))?;
+    let made = self_signed(host_names, today).map_err(|error| not_made(error.to_string()))?;
     for folder in [certificate.parent(), key.parent()].into_iter().flatten() {
         std::fs::create_dir_all(folder).map_err(|error| not_made(error.to_string()))?;
     }
@@ -161,15 +180,21 @@ struct SelfSigned {
     key: String,
 }
 
-fn self_signed(host_name: &str, today: Date) -> Result<SelfSigned, rcgen::Error> {
+/// How the names of a certificate are written down in its file.
+fn listed(host_names: &[&str]) -> String {
+    host_names.join(" ")
+}
+
+fn self_signed(host_names: &[&str], today: Date) -> Result<SelfSigned, rcgen::Error> {
+    let is_name = |name: &&&str| **name != "localhost" && name.parse::<IpAddr>().is_err();
     let mut names = vec!["localhost".to_owned()];
-    if host_name != "localhost" && host_name.parse::<IpAddr>().is_err() {
-        names.push(host_name.to_owned());
-    }
+    names.extend(host_names.iter().filter(is_name).map(|name| (*name).to_owned()));
     let mut parameters = CertificateParams::new(names)?;
     let addresses = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     parameters.subject_alt_names.extend(addresses.map(SanType::IpAddress));
-    parameters.distinguished_name.push(DnType::CommonName, host_name);
+    parameters
+        .distinguished_name
+        .push(DnType::CommonName, host_names.first().copied().unwrap_or("localhost"));
     parameters.distinguished_name.push(DnType::OrganizationName, "Scrinium (self-signed)");
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -182,7 +207,7 @@ fn self_signed(host_name: &str, today: Date) -> Result<SelfSigned, rcgen::Error>
     let certificate = parameters.self_signed(&key)?;
     // PEM readers skip what stands before the first block (RFC 7468 §2).
     Ok(SelfSigned {
-        certificate: format!("{OUR_MARK}{until}\n{}", certificate.pem()),
+        certificate: format!("{OUR_MARK}{until} for {}\n{}", listed(host_names), certificate.pem()),
         key: key.serialize_pem(),
     })
 }
@@ -195,10 +220,21 @@ fn days_between(from: Date, to: Date) -> i32 {
     from.until(to).map_or(0, |span| span.get_days())
 }
 
-/// The last day of a certificate that we made.
-fn ours_until(certificate: &Path) -> Option<Date> {
+/// What the file says of a certificate that we made.
+struct OwnCertificate {
+    until: Date,
+    /// Early ones do not say.
+    names: Option<String>,
+}
+
+fn own_certificate(certificate: &Path) -> Option<OwnCertificate> {
     let text = std::fs::read_to_string(certificate).ok()?;
-    text.lines().next()?.strip_prefix(OUR_MARK)?.trim().parse().ok()
+    let said = text.lines().next()?.strip_prefix(OUR_MARK)?.trim();
+    let (until, names) = match said.split_once(" for ") {
+        Some((until, names)) => (until, Some(names.to_owned())),
+        None => (said, None),
+    };
+    Some(OwnCertificate { until: until.parse().ok()?, names })
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
@@ -252,21 +288,30 @@ mod tests {
             (folder.path().join("tls/certificate.pem"), folder.path().join("tls/key.pem"));
         let manual = Clock::manual(1_800_000_000_000);
         let clock = manual.clock();
-        load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap();
+        load_or_make(&certificate, &key, &["mail.example.com"], &clock).unwrap();
         let first = std::fs::read_to_string(&certificate).unwrap();
-        load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap();
+        load_or_make(&certificate, &key, &["mail.example.com"], &clock).unwrap();
         assert_eq!(std::fs::read_to_string(&certificate).unwrap(), first, "it is good for long");
 
         for (days, renewed) in [(VALID_DAYS - RENEW_DAYS, false), (1, true)] {
             manual.advance(Duration::from_hours(24 * u64::try_from(days).unwrap()));
-            load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap();
+            load_or_make(&certificate, &key, &["mail.example.com"], &clock).unwrap();
             let changed = std::fs::read_to_string(&certificate).unwrap() != first;
             assert_eq!(changed, renewed, "{days} days later");
         }
 
+        let before = std::fs::read_to_string(&certificate).unwrap();
+        for (names, renewed) in
+            [(&["mail.example.com"][..], false), (&["mail.example.com", "b.example"], true)]
+        {
+            load_or_make(&certificate, &key, names, &clock).unwrap();
+            assert_eq!(std::fs::read_to_string(&certificate).unwrap() != before, renewed, "{names:?}");
+        }
+
         let unmarked = first.split_once('\n').unwrap().1;
         std::fs::write(&certificate, unmarked).unwrap();
-        let refused = load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap_err().to_string();
+        let refused =
+            load_or_make(&certificate, &key, &["mail.example.com"], &clock).unwrap_err().to_string();
         assert!(refused.contains("cannot be used"), "not ours, and not of this key: {refused}");
         assert_eq!(std::fs::read_to_string(&certificate).unwrap(), unmarked);
     }

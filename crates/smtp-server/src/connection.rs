@@ -234,6 +234,7 @@ fn encryption_of(stream: &PortStream, security: &PortSecurity) -> Option<Encrypt
     let cipher = suite.and_then(|suite| suite.suite().as_str().map(str::to_owned));
     let mut encryption = Encryption { cipher, ..Encryption::default() };
     encryption.bindings.exporter = stream.exporter();
-    encryption.bindings.server_end_point.clone_from(&security.server_end_point);
+    encryption.bindings.server_end_point =
+        security.server_end_point.as_ref().and_then(|end_point| end_point());
     Some(encryption)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_clock::Clock;
+use scrinium_credentials::sasl::ServerEndPoint;
 use scrinium_port::{Arrival, Ending, Protocol};
 use scrinium_smtp::ServerOptions;
 
@@ -17,7 +18,7 @@ pub struct PortSecurity {
     /// What STARTTLS encrypts with.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// What log-ins can be bound to of the certificate ([`scrinium_credentials::sasl::server_end_point`]).
-    pub server_end_point: Option<Vec<u8>>,
+    pub server_end_point: Option<ServerEndPoint>,
     /// Who comes from a loopback address may log in without TLS: nobody else hears it.
     pub trusts_loopback: bool,
 }

@@ -82,6 +82,9 @@ const SHA512: [&[u8]; 2] = [
     &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04],
 ];
 
+/// Gives that of the certificate that a port has now.
+pub type ServerEndPoint = std::sync::Arc<dyn Fn() -> Option<Vec<u8>> + Send + Sync>;
+
 /// The data of `tls-server-end-point` (RFC 5929, section 4.1): the certificate's hash, by the hash function of its signature.
 /// `None` where that has none, as with Ed25519 and RSASSA-PSS.
 #[must_use]

@@ -76,6 +76,20 @@ pub(super) fn filter_or_empty(text: &str) -> Result<(), String> {
     filter.map(drop).map_err(|error| error.to_string())
 }
 
+/// The address of something that is fetched by https, or nothing.
+pub(super) fn https_or_empty(text: &str) -> Result<(), String> {
+    let fine = text.is_empty()
+        || text
+            .strip_prefix("https://")
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|letter| letter.is_ascii_graphic()));
+    if fine { Ok(()) } else { Err(format!("{text:?} is no address that begins with https://")) }
+}
+
+/// A name in a certificate.
+pub(super) fn certificate_name(text: &str) -> Result<(), String> {
+    host_name(text.strip_prefix("*.").unwrap_or(text))
+}
+
 /// Where a filter of mail listens.
 pub(super) fn milter(text: &str) -> Result<(), String> {
     scrinium_smtp_server::FilterAddress::parse(text).map(drop)

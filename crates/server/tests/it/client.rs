@@ -106,7 +106,7 @@ async fn a_self_signed_certificate_is_taken_only_if_it_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = folder.path().join("certificate.pem");
     let encryption =
-        tls::load_or_make(&certificate, &folder.path().join("key.pem"), "host.example", &Clock::system())
+        tls::load_or_make(&certificate, &folder.path().join("key.pem"), &["host.example"], &Clock::system())
             .unwrap();
     assert_eq!(encryption.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
     let port = serve(Some(encryption)).await;
@@ -123,8 +123,8 @@ async fn a_self_signed_certificate_is_taken_only_if_it_is_trusted() {
 fn files_that_are_no_certificates_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    tls::load_or_make(&path("one.pem"), &path("one.key"), "localhost", &Clock::system()).unwrap();
-    tls::load_or_make(&path("two.pem"), &path("two.key"), "localhost", &Clock::system()).unwrap();
+    tls::load_or_make(&path("one.pem"), &path("one.key"), &["localhost"], &Clock::system()).unwrap();
+    tls::load_or_make(&path("two.pem"), &path("two.key"), &["localhost"], &Clock::system()).unwrap();
     std::fs::write(path("empty.pem"), "").unwrap();
     let told = |certificate: &str, key: &str| {
         let error = tls::load(&path(certificate), &path(key)).map(drop).unwrap_err().to_string();

@@ -130,7 +130,10 @@ impl Server {
         let (tls, connector, certificate) = certificates();
         let security = PortSecurity {
             tls: Some(Arc::clone(&tls)),
-            server_end_point: server_end_point(&certificate),
+            server_end_point: {
+                let end_point = server_end_point(&certificate);
+                Some(Arc::new(move || end_point.clone()))
+            },
             trusts_loopback: setting.trusts_loopback,
         };
         let protocol = SmtpProtocol::new(setting.options, security, surroundings, Clock::default());
