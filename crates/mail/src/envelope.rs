@@ -17,6 +17,9 @@ pub struct EnvelopeItems {
     /// The id that it has in mail files, where somebody who has it forwards it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered_id: Option<String>,
+    /// People who have passed it on, by the ids of their documents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forwarders: Vec<String>,
     /// The person who submitted it, by short name; empty where it was somebody who had not logged in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,

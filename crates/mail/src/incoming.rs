@@ -18,13 +18,13 @@ use scrinium_statistics::{Counter, Operation, Registry};
 use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
-use crate::envelope::EnvelopeItems;
 use crate::mail_file::open_mail_file;
 use crate::mailbox::{DepositError, Deposited, IncomingMessage, Mailboxes};
 use crate::memo::{check_mailable, field};
 use crate::recipients::{Resolver, Writer};
 use crate::router::{OnRouted, Routed, RoutedState, delivered_json, repeated_id};
 use crate::rules::{RuleBook, RuleOwner, Verdict};
+use crate::sieve::{Addressee, ScriptBook, SourceOf};
 use crate::source::attachment_of;
 
 /// Another one who writes the same message at this moment is met once, and then the message is there.
@@ -42,6 +42,7 @@ struct SharedIncoming {
     mailboxes: Mailboxes,
     resolver: Resolver,
     rules: RuleBook,
+    scripts: ScriptBook,
     deliveries: Operation,
     delivered: Counter,
     routed: Counter,
@@ -94,6 +95,7 @@ impl IncomingMail {
             mailboxes,
             resolver,
             rules: RuleBook::new(databases),
+            scripts: ScriptBook::new(databases),
             deliveries: statistics.operation("MAIL_DELIVER"),
             delivered: statistics.counter("Mail.Delivered"),
             routed: statistics.counter("Mail.Routed"),
@@ -210,10 +212,13 @@ impl SharedIncoming {
                 Some(copy) => copy,
                 None => copy.insert(self.copy_of(message, &first.database)?),
             };
-            let targets = match self.judged((&missing, files.len()), (&message.envelope, &copy.memo))? {
+            let targets = match self.judged((&missing, files.len()), (message, &copy.memo))? {
                 Ok(targets) => targets,
                 Err(otherwise) => return Ok(otherwise),
             };
+            if targets.is_empty() {
+                return Ok(Direct::Delivered(Deposited::Now));
+            }
             match update_together(self.parts(&targets, (&id, copy))).and_then(|update| Ok(update.wait()?)) {
                 Ok(_) => {
                     self.tell(&id, copy, (targets.len(), began));
@@ -236,29 +241,40 @@ impl SharedIncoming {
     fn judged<'f>(
         &self,
         (files, all): (&[&'f MailFile], usize),
-        (envelope, memo): (&EnvelopeItems, &Map<String, Value>),
+        (message, memo): (&IncomingMessage, &Map<String, Value>),
     ) -> Result<Result<Vec<Target<'f>>, Direct>, DepositError> {
-        let servers = self.rules.judge(RuleOwner::Server, memo)?.aside(envelope);
+        let servers = self.rules.judge(RuleOwner::Server, memo)?.aside(&message.envelope);
         if let Some(text) = servers.reject {
             return Err(DepositError::Rejected(text));
         }
         if !servers.is_direct() {
             return Ok(Err(Direct::NotAlone));
         }
-        let (mut targets, mut rejected) = (Vec::with_capacity(files.len()), None);
+        let (mut targets, mut rejected, mut discarded) = (Vec::with_capacity(files.len()), None, 0_usize);
         for file in files {
             let verdict = self.rules.judge(RuleOwner::Person(&file.person.id), memo)?;
+            let to = Addressee {
+                database: file.database.database(),
+                person: &file.person,
+                resolver: &self.resolver,
+                memo,
+                envelope: &message.envelope,
+            };
+            let verdict = self.scripts.judge(verdict, &to, || Ok(SourceOf::Coming(&message.source)))?;
             if !verdict.is_direct() {
                 return Ok(Err(Direct::NotAlone));
             }
             match &verdict.reject {
                 Some(text) => rejected = Some(text.clone()),
+                None if verdict.is_discarded => discarded += 1,
                 None => targets.push(Target { file, verdict: verdict.after(&servers) }),
             }
         }
         match rejected {
             None => Ok(Ok(targets)),
-            Some(text) if targets.is_empty() && files.len() == all => Err(DepositError::Rejected(text)),
+            Some(text) if targets.is_empty() && discarded == 0 && files.len() == all => {
+                Err(DepositError::Rejected(text))
+            }
             // One answer cannot say both.
             Some(_) => Ok(Err(Direct::Mixed)),
         }

@@ -26,6 +26,7 @@ mod reread;
 mod router;
 mod rules;
 mod send_rights;
+mod sieve;
 mod source;
 mod time;
 
@@ -55,4 +56,5 @@ pub use reread::{RereadReport, reread_mail_file};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
 pub use rules::{RuleBook, RuleOwner, RuleSet, RuleSetError, RulesError, is_rules_document};
 pub use send_rights::SendRight;
+pub use sieve::{SCRIPTS_MAX, ScriptBook, ScriptsError, ScriptsKept, TEXTS_MAX_BYTES, script_limits};
 pub use source::{MEMORY_BYTES, MessageSource, SourceWriter, attachment_of as stored_source};

@@ -231,6 +231,11 @@ impl Resolver {
         self.has_short_names(domain) || self.lookup.domain(domain).is_some()
     }
 
+    /// Domains whose addresses are `short name@domain`, in lower case.
+    pub(crate) fn local_domains(&self) -> &[String] {
+        &self.local_domains
+    }
+
     /// Whether addresses of this domain are people's short names here.
     fn has_short_names(&self, domain: &str) -> bool {
         self.local_domains.contains(&domain.to_lowercase())

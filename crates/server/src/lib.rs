@@ -3,6 +3,7 @@
 //! [`cli::run`] is the binary. [`Ground`] is what a running server stands on; databases and ports are
 //! opened on it.
 
+mod acme;
 mod administration;
 mod allocators;
 mod attachment_words;
@@ -48,6 +49,7 @@ mod mail_out;
 mod mail_ports;
 mod mail_rules;
 mod mail_setup;
+mod managesieve_ports;
 pub mod messages;
 mod people;
 mod people_command;

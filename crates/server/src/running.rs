@@ -10,7 +10,9 @@ use scrinium_catalog::Databases;
 use scrinium_clock::milliseconds;
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
-use scrinium_mail::{IncomingMail, Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
+use scrinium_mail::{
+    IncomingMail, Mailboxes, OutgoingQueue, Resolver, Router, RouterHandle, RouterOptions, ScriptBook,
+};
 use scrinium_outbound::OutboundHandle;
 use scrinium_port::{Port, Ports};
 use scrinium_replication::Replicator;
@@ -18,6 +20,7 @@ use scrinium_statistics::Registry;
 use scrinium_store::Purpose;
 use tokio::task::JoinHandle;
 
+use crate::acme::Acme;
 use crate::administration::Administrated;
 use crate::cli::{Failure, Terminal};
 use crate::closing;
@@ -32,6 +35,7 @@ use crate::log_database::{LogDatabase, LogWriter};
 use crate::mail_ports::{MailParts, listening, mail_ports};
 use crate::mail_rules::KeptRules;
 use crate::mail_setup::OwnMailSetup;
+use crate::managesieve_ports::{self, managesieve_ports};
 use crate::people::{People, PeopleParts};
 use crate::people_source::Follower;
 use crate::replication::replicator;
@@ -51,6 +55,7 @@ pub(crate) struct Running {
     requests: RequestsHandle,
     source: Option<std::thread::JoinHandle<()>>,
     orders: JoinHandle<()>,
+    acme: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -85,12 +90,7 @@ impl Running {
         let log_writer = log.start(&storage.databases, ground.configuration(), statistics);
         let mailboxes =
             Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
-        let options = RouterOptions::default();
-        let router = Router::open(&storage.databases, &mailboxes, resolver.clone(), options, statistics);
-        let recorded = log.clone();
-        let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed));
-        let outgoing = mail_out::queue(ground, &settings, &storage.databases)?;
-        let router = outgoing.iter().cloned().fold(router, Router::with_outgoing);
+        let (router, outgoing) = router(ground, &settings, &storage.databases, (&mailboxes, &resolver))?;
 
         let accounts = limits::accounts(&settings, files, ground.clock().clone());
         let parts = PeopleParts {
@@ -103,16 +103,7 @@ impl Running {
         };
         let people = People::new(parts, &settings)?;
         let (logins, tokens) = (people.logins(), people.tokens());
-        let state = HttpState::new(Parts {
-            databases: storage.databases.clone(),
-            authenticator: Arc::new(people),
-            administration: Arc::new(Administrated::new(ground)),
-            workers: ground.workers().clone(),
-            statistics: statistics.clone(),
-            options: http_options(ground, &settings, &accounts),
-        });
-        state.set_observer(Arc::new(log.clone()));
-        state.set_audit(Arc::new(log.clone()));
+        let state = http_state(ground, &settings, people, (&storage.databases, &accounts));
         state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
         state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), &settings, ground.name())));
         let bodies =
@@ -125,6 +116,7 @@ impl Running {
         let parts =
             MailParts { resolver, mail, grey_place, accounts: accounts_of_mail, logins, tokens, open };
         let ports = bind(ground, &settings, (&storage.databases, &state, &directory, &parts), accounts)?;
+        let acme = Acme::new(ground, &settings, state.acme_answers().clone())?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));
         let (stopping, grace) = (ground.shutdown().clone(), settings.server.shutdown_timeout);
@@ -135,8 +127,21 @@ impl Running {
         ground.set_outbound(outbound.as_ref().map(OutboundHandle::controls));
         let orders = replicator.follow();
         let (requests, source) = begin_requests(ground, &settings, &directory)?;
+        let acme = acme.map(Acme::start);
         let upkeep = tokio::spawn(upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground)));
-        Ok(Self { storage, router, outbound, upkeep, log_writer, port, replicator, requests, source, orders })
+        Ok(Self {
+            storage,
+            router,
+            outbound,
+            upkeep,
+            log_writer,
+            port,
+            replicator,
+            requests,
+            source,
+            orders,
+            acme,
+        })
     }
 
     /// Waits until the ports have given up their requests, then closes the rest.
@@ -161,6 +166,9 @@ impl Running {
         drop(stopped.await);
         self.replicator.stop().await;
         drop(self.orders.await);
+        if let Some(acme) = self.acme {
+            drop(acme.await);
+        }
         self.router.stop().await;
         if let Some(outbound) = self.outbound {
             outbound.stop().await;
@@ -190,6 +198,20 @@ fn begin_requests(
     Ok((requests, source.map_err(Failure::work)?))
 }
 
+/// What brings memos on their way, and the queue of those that leave. What becomes of them is on record.
+fn router(
+    ground: &Ground,
+    settings: &Settings,
+    databases: &Databases,
+    (mailboxes, resolver): (&Mailboxes, &Resolver),
+) -> Result<(Router, Option<OutgoingQueue>), Failure> {
+    let (options, recorded) = (RouterOptions::default(), ground.log_database().clone());
+    let router = Router::open(databases, mailboxes, resolver.clone(), options, ground.statistics());
+    let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed));
+    let outgoing = mail_out::queue(ground, settings, databases)?;
+    Ok((outgoing.iter().cloned().fold(router, Router::with_outgoing), outgoing))
+}
+
 /// What takes messages that come in. What becomes of them is on record.
 fn incoming_mail(
     databases: &Databases,
@@ -200,6 +222,27 @@ fn incoming_mail(
     let recorded = log.clone();
     let mail = IncomingMail::new(databases, mailboxes, resolver, statistics);
     mail.on_routed(move |routed| recorded.routed(routed))
+}
+
+/// What all HTTP ports share. What is done is on record.
+fn http_state(
+    ground: &Arc<Ground>,
+    settings: &Settings,
+    people: People,
+    (databases, accounts): (&Databases, &Accounts),
+) -> HttpState {
+    let log = ground.log_database();
+    let state = HttpState::new(Parts {
+        databases: databases.clone(),
+        authenticator: Arc::new(people),
+        administration: Arc::new(Administrated::new(ground)),
+        workers: ground.workers().clone(),
+        statistics: ground.statistics().clone(),
+        options: http_options(ground, settings, accounts),
+    });
+    state.set_observer(Arc::new(log.clone()));
+    state.set_audit(Arc::new(log.clone()));
+    state
 }
 
 fn http_options(ground: &Ground, settings: &Settings, accounts: &Accounts) -> HttpOptions {
@@ -225,6 +268,7 @@ fn bind(
     all.extend(mail);
     all.extend(ldap_ports(ground, settings, (directory, parts))?);
     all.extend(imap_ports(ground, settings, (databases, directory, parts))?);
+    all.extend(managesieve_ports(ground, settings, (&ScriptBook::new(databases), parts))?);
     let mut ports = Ports::bind(all, accounts).map_err(Failure::work)?;
     if let Some(socket) = socket {
         let url = format!("lmtp+unix:{}", socket.path.display());
@@ -337,7 +381,8 @@ fn tell_addresses(ground: &Ground, settings: &Settings, addresses: &[SocketAddr]
     let others = listening(settings)
         .into_iter()
         .chain(ldap_ports::listening(settings))
-        .chain(imap_ports::listening(settings));
+        .chain(imap_ports::listening(settings))
+        .chain(managesieve_ports::listening(settings));
     for (protocol, asked) in web.into_iter().chain(others) {
         let (these, others) = rest.split_at(asked.len().min(rest.len()));
         ground.listening(protocol, these);

@@ -1,5 +1,7 @@
 //! What a script may cost.
 
+use crate::extension::Extension;
+
 /// Limits of a script and of a run. The defaults are above what RFC 5228 (section 2.10.7) and its extensions ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -59,6 +61,8 @@ pub struct Limits {
     pub vacation_max_seconds: u64,
     /// Longest time for which a message is remembered as seen; longer ones become this long.
     pub duplicate_max_seconds: u64,
+    /// Extensions that a host does not carry out: to scripts they are unknown.
+    pub hidden: &'static [Extension],
 }
 
 impl Default for Limits {
@@ -92,6 +96,7 @@ impl Default for Limits {
             vacation_min_seconds: 0,
             vacation_max_seconds: 90 * 86_400,
             duplicate_max_seconds: 90 * 86_400,
+            hidden: &[],
         }
     }
 }

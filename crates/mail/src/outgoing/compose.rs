@@ -183,7 +183,7 @@ fn with_phrase(name: &str, mailbox: &Mailbox) -> String {
 }
 
 /// A name before an address (RFC 5322 §3.2.5; RFC 2047 §5).
-fn phrase(name: &str) -> String {
+pub(crate) fn phrase(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'\'');
     let name = one_line(name);
     if name.bytes().all(plain) {
@@ -201,7 +201,7 @@ fn one_line(text: &str) -> String {
     text.trim().chars().map(plain).collect()
 }
 
-fn push_line(head: &mut String, name: &str, value: &str) {
+pub(crate) fn push_line(head: &mut String, name: &str, value: &str) {
     head.push_str(name);
     head.push_str(": ");
     head.push_str(value);
@@ -209,7 +209,7 @@ fn push_line(head: &mut String, name: &str, value: &str) {
 }
 
 /// A text as it may stand in a head: as it is, or in encoded words, folded.
-fn encoded_words(text: &str) -> String {
+pub(crate) fn encoded_words(text: &str) -> String {
     let text = one_line(text);
     let looks_encoded = text.contains("=?");
     if text.is_ascii() && text.len() <= TEXT_LINE_MAX_BYTES - 20 && !looks_encoded {
@@ -237,7 +237,7 @@ fn message_id(id: &str) -> Option<&str> {
 }
 
 /// The text with line ends of the Internet, and how it is encoded.
-fn encoded_text(text: &str, boundary: &str) -> (&'static str, String) {
+pub(crate) fn encoded_text(text: &str, boundary: &str) -> (&'static str, String) {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let is_plain = text.is_ascii()
         && !text.contains('\0')
@@ -330,7 +330,7 @@ fn base64_lines(piece: &[u8]) -> String {
 }
 
 /// RFC 5322 §3.3, in UTC.
-fn mail_date(time_ms: u64) -> String {
+pub(crate) fn mail_date(time_ms: u64) -> String {
     let time = i64::try_from(time_ms).ok().and_then(|time_ms| Timestamp::from_millisecond(time_ms).ok());
     time.unwrap_or_default().strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()
 }

@@ -5,7 +5,7 @@
 //! round finds them. The source of a message that came by SMTP is shared; a memo of fields becomes a message here
 //! ([`compose`]). Who may read the database: administrators of the server.
 
-mod compose;
+pub(crate) mod compose;
 mod document;
 mod scan;
 

@@ -12,18 +12,23 @@ use scrinium_database::{
     Access, Database, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Update,
 };
 use scrinium_directory::{MailIn, Person};
+use scrinium_sieve::VacationReply;
 use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
 use super::failure::{Failure, is_failure_memo};
 use super::waiting::Waiting;
 use crate::envelope::EnvelopeItems;
-use crate::inbox::{INBOX, into_folder};
+use crate::inbox::{INBOX, JUNK, into_folder};
 use crate::mail_file::open_mail_file;
+use crate::mailbox::{DepositError, IncomingMessage};
 use crate::memo::{field, recipients_of};
-use crate::outgoing::OutgoingQueue;
+use crate::message::SOURCE_ATTACHMENT;
+use crate::outgoing::{MessageComposer, OutgoingQueue};
 use crate::recipients::{OutsideRecipient, Resolver};
 use crate::rules::{RuleBook, RuleOwner, Verdict};
+use crate::sieve::{Addressee, ScriptBook, SourceOf, note_answer, reply_source, tell_of_forwarding};
+use crate::source::{MessageSource, attachment_of};
 use crate::time::now_text;
 
 /// Who takes mail from a mail.box to mail files.
@@ -52,6 +57,7 @@ pub(super) struct Deliverer<'r> {
     pub(super) mailboxes: &'r [OpenDatabase],
     pub(super) resolver: &'r Resolver,
     pub(super) rules: &'r RuleBook,
+    pub(super) scripts: &'r ScriptBook,
     /// Where messages go that are for people elsewhere.
     pub(super) outgoing: Option<&'r OutgoingQueue>,
     /// Updates that may be on their way to the disk at once.
@@ -108,6 +114,22 @@ impl Target {
             Self::MailIn(mail_in) => &mail_in.database,
             Self::Journal(name) => name,
         }
+    }
+}
+
+/// What becomes of a memo for one of those whom it is for.
+enum Made {
+    /// It is written into their database.
+    Edit(Box<Edit>),
+    /// They do not keep it.
+    Nothing,
+    /// It does not get in.
+    Refused(Failure),
+}
+
+impl Made {
+    fn of(edit: Edit) -> Self {
+        Self::Edit(Box::new(edit))
     }
 }
 
@@ -342,12 +364,13 @@ impl Deliverer<'_> {
                     }
                 },
             };
-            match self.edit_for(addressed, (mailbox, memo, &*copy)) {
-                Ok(Ok(edit)) => {
-                    edits.push(edit);
+            match self.edit_for(addressed, database.database(), (mailbox, memo, &*copy)) {
+                Ok(Made::Edit(edit)) => {
+                    edits.push(*edit);
                     sent.push(addressed.clone());
                 }
-                Ok(Err(failure)) => outcome.failures.push(failure),
+                Ok(Made::Nothing) => {}
+                Ok(Made::Refused(failure)) => outcome.failures.push(failure),
                 Err(error) => outcome.later = Some(error.to_string()),
             }
         }
@@ -358,13 +381,14 @@ impl Deliverer<'_> {
         Ok(Some(Sent { memos: sent, update }))
     }
 
-    /// A memo as a person or a journal gets it, or why the person's rules do not let it in. What they forward is in the mail.box when
-    /// this returns.
+    /// A memo as a person or a journal gets it, or why the person's rules do not let it in. What they forward and answer is in the
+    /// mail.box when this returns.
     fn edit_for(
         &self,
         addressed: &Addressed,
+        database: &Arc<Database>,
         (mailbox, waiting, copy): (&OpenDatabase, &Waiting, &Copy),
-    ) -> Result<Result<Edit, Failure>, DatabaseError> {
+    ) -> Result<Made, DatabaseError> {
         let clock = self.databases.clock();
         let mut edit =
             Edit { id: Some(copy.id.clone()), attachments: copy.attachments.clone(), ..Edit::default() };
@@ -380,20 +404,30 @@ impl Deliverer<'_> {
                     delivered_json(memo, clock)
                 };
                 edit.folders = into_folder(addressed.servers.folder.as_deref().unwrap_or(INBOX));
-                return Ok(Ok(edit));
+                return Ok(Made::of(edit));
             }
             Target::Journal(_) => {
                 // What the envelope said belongs to the record.
                 edit.json = journaled_json(copy.memo.clone(), clock);
-                return Ok(Ok(edit));
+                return Ok(Made::of(edit));
             }
         };
-        let verdict = self.rules.judge(RuleOwner::Person(&person.id), &waiting.memo)?;
-        if let Some(reason) = &verdict.reject {
-            return Ok(Err(Failure { recipient: person.short_name.clone(), reason: reason.clone() }));
+        let mut verdict = self.judged_by(person, database, (mailbox, waiting))?;
+        if let Some(reason) = verdict.reject.take() {
+            if self.may_refuse(waiting) {
+                return Ok(Made::Refused(Failure { recipient: person.short_name.clone(), reason }));
+            }
+            verdict = Verdict { folder: Some(JUNK.to_owned()), ..Verdict::default() };
         }
         for address in &verdict.forwards {
+            tell_of_forwarding((database, person), address, clock)?;
             self.forward(address, person, (mailbox, copy))?;
+        }
+        for reply in &verdict.replies {
+            self.reply(reply, (person, database), (mailbox, copy))?;
+        }
+        if verdict.is_discarded {
+            return Ok(Made::Nothing);
         }
         let verdict = verdict.after(&addressed.servers);
         edit.json = if verdict.flags.is_empty() {
@@ -404,7 +438,70 @@ impl Deliverer<'_> {
             delivered_json(memo, clock)
         };
         verdict.place(&mut edit, person);
-        Ok(Ok(edit))
+        Ok(Made::of(edit))
+    }
+
+    /// What the rules and the script of a person make of a memo.
+    fn judged_by(
+        &self,
+        person: &Person,
+        database: &Arc<Database>,
+        (mailbox, waiting): (&OpenDatabase, &Waiting),
+    ) -> Result<Verdict, DatabaseError> {
+        let verdict = self.rules.judge(RuleOwner::Person(&person.id), &waiting.memo)?;
+        let envelope = EnvelopeItems::of_memo(&waiting.memo);
+        let (resolver, memo) = (self.resolver, &waiting.memo);
+        let to = Addressee { database, person, resolver, memo, envelope: &envelope };
+        self.scripts.judge(verdict, &to, || {
+            match mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER) {
+                Ok(reader) => Ok(SourceOf::Stored(reader)),
+                Err(DatabaseError::NotFound { .. }) => {
+                    let composer =
+                        MessageComposer { host: "localhost".to_owned(), resolver: resolver.clone() };
+                    composer.compose(mailbox, (&waiting.id, memo), &ROUTER).map(SourceOf::Made)
+                }
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    /// Whether its sender may hear that a memo was refused: not somebody whose name was forged, who has not sent it.
+    fn may_refuse(&self, waiting: &Waiting) -> bool {
+        let path = waiting.memo.get(field::RETURN_PATH).and_then(Value::as_str);
+        path.is_none_or(|path| {
+            path.is_empty() || EnvelopeItems::of_memo(&waiting.memo).believed(path).is_some()
+        })
+    }
+
+    /// Deposits an automatic reply, once for each sender and period.
+    fn reply(
+        &self,
+        reply: &VacationReply,
+        (person, database): (&Person, &Arc<Database>),
+        (mailbox, copy): (&OpenDatabase, &Copy),
+    ) -> Result<(), DatabaseError> {
+        let clock = self.databases.clock();
+        if !note_answer(database, reply, (&copy.id, clock.now_ms() / 1_000))? {
+            return Ok(());
+        }
+        let context = "scrinium 2026 id of an automatic reply";
+        let id = hashed_id(context, &[&copy.id, &person.id, &reply.key, &reply.to]);
+        if was_delivered(mailbox, &id)? {
+            return Ok(());
+        }
+        let source = MessageSource::from(Bytes::from(reply_source(reply, (&id, clock.now_ms()))));
+        let attachments = vec![attachment_of(mailbox, &source)?];
+        let message = IncomingMessage {
+            source,
+            recipients: vec![reply.to.clone()],
+            // RFC 5230 §5.1: nobody answers it.
+            return_path: String::new(),
+            envelope: EnvelopeItems::default(),
+        };
+        let unwritten = |error: DepositError| DatabaseError::Internal { reason: error.to_string() };
+        let mut memo = message.memo(clock).map_err(unwritten)?;
+        memo.insert(field::RULES_DONE.to_owned(), Value::Bool(true));
+        deposit(mailbox, id, memo, attachments)
     }
 
     /// Deposits a memo for an address to which a person forwards it, once. It is recognised as the same message wherever it comes, so
@@ -415,11 +512,7 @@ impl Deliverer<'_> {
         person: &Person,
         (mailbox, copy): (&OpenDatabase, &Copy),
     ) -> Result<(), DatabaseError> {
-        let mut hasher = blake3::Hasher::new_derive_key("scrinium 2026 id of a forwarded memo");
-        for part in [copy.id.as_str(), person.id.as_str(), address] {
-            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
-        }
-        let id: String = hasher.finalize().to_hex().chars().take(32).collect();
+        let id = hashed_id("scrinium 2026 id of a forwarded memo", &[&copy.id, &person.id, address]);
         if was_delivered(mailbox, &id)? {
             return Ok(());
         }
@@ -427,9 +520,12 @@ impl Deliverer<'_> {
         for name in [field::BLIND_COPY_TO, field::STATE, "_id", "_rev", "_attachments"] {
             memo.shift_remove(name);
         }
+        let EnvelopeItems { sender, mut forwarders, .. } = EnvelopeItems::of_memo(&copy.memo);
+        forwarders.push(person.id.clone());
         let items = EnvelopeItems {
             delivered_id: Some(copy.id.clone()),
-            sender: EnvelopeItems::of_memo(&copy.memo).sender,
+            sender,
+            forwarders,
             ..EnvelopeItems::default()
         };
         // What comes from nobody goes on from nobody: no notice about it comes back (RFC 3834 §3.3).
@@ -442,17 +538,31 @@ impl Deliverer<'_> {
         if let Some(items) = items.to_value() {
             memo.insert(field::ENVELOPE.to_owned(), items);
         }
-        let edit = Edit {
-            id: Some(id),
-            json: Value::Object(memo).to_string().into(),
-            attachments: copy.attachments.clone(),
-            ..Edit::default()
-        };
-        match mailbox.update_one(edit, EditMode::Interactive, &ROUTER) {
-            Ok(_) | Err(DatabaseError::Conflict) => Ok(()),
-            Err(error) => Err(error),
-        }
+        deposit(mailbox, id, memo, copy.attachments.clone())
     }
+}
+
+/// Puts a memo into a mail.box, once for each id.
+fn deposit(
+    mailbox: &OpenDatabase,
+    id: String,
+    memo: Map<String, Value>,
+    attachments: Vec<NewAttachment>,
+) -> Result<(), DatabaseError> {
+    let json = Value::Object(memo).to_string().into();
+    let edit = Edit { id: Some(id), json, attachments, ..Edit::default() };
+    match mailbox.update_one(edit, EditMode::Interactive, &ROUTER) {
+        Ok(_) | Err(DatabaseError::Conflict) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn hashed_id(context: &str, parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key(context);
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().chars().take(32).collect()
 }
 
 /// Whether a database has this memo, or had it: a tombstone counts.

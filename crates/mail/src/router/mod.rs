@@ -38,6 +38,7 @@ use crate::mailbox::Mailboxes;
 use crate::outgoing::OutgoingQueue;
 use crate::recipients::Resolver;
 use crate::rules::RuleBook;
+use crate::sieve::ScriptBook;
 use delivery::{Deliverer, Outcome};
 pub(crate) use routed::OnRouted;
 use waiting::Followed;
@@ -100,6 +101,7 @@ pub struct Router {
     databases: Databases,
     resolver: Resolver,
     rules: RuleBook,
+    scripts: ScriptBook,
     outgoing: Option<OutgoingQueue>,
     options: RouterOptions,
     mailboxes: Vec<Followed>,
@@ -167,6 +169,7 @@ impl Router {
             databases: databases.clone(),
             resolver,
             rules: RuleBook::new(databases),
+            scripts: ScriptBook::new(databases),
             outgoing: None,
             options,
             mailboxes: followed.collect::<Result<_>>()?,
@@ -215,6 +218,7 @@ impl Router {
                 mailboxes: &mailboxes,
                 resolver: &self.resolver,
                 rules: &self.rules,
+                scripts: &self.scripts,
                 outgoing: self.outgoing.as_ref(),
                 updates_at_once: self.options.updates_at_once,
             };

@@ -43,6 +43,11 @@ impl RuleOwner<'_> {
     }
 }
 
+/// The document of the directory that says which scripts a person has set.
+pub(crate) fn seal_id(person: &str) -> String {
+    format!("{PREFIX}sieve:{person}")
+}
+
 /// Whether a document of the directory holds rules.
 #[must_use]
 pub fn is_rules_document(id: &str) -> bool {
@@ -115,11 +120,16 @@ impl RuleBook {
     /// What the database reports.
     pub fn forget(&self, owner: RuleOwner<'_>) -> Result<(), DatabaseError> {
         let database = self.databases.get(DIRECTORY_DATABASE)?;
-        let id = owner.id();
-        let Some(revision) = stored_revision(&database, &id)? else { return Ok(()) };
-        let json = json!({"_id": id, "_rev": revision, "_deleted": true}).to_string();
-        let edit = Edit { json: json.into(), ..Edit::default() };
-        database.update_one(edit, EditMode::Interactive, &KEEPER)?;
+        let seal = match owner {
+            RuleOwner::Server => None,
+            RuleOwner::Person(id) => Some(seal_id(id)),
+        };
+        for id in seal.into_iter().chain([owner.id()]) {
+            let Some(revision) = stored_revision(&database, &id)? else { continue };
+            let json = json!({"_id": id, "_rev": revision, "_deleted": true}).to_string();
+            let edit = Edit { json: json.into(), ..Edit::default() };
+            database.update_one(edit, EditMode::Interactive, &KEEPER)?;
+        }
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 mod book;
 mod model;
 
+pub(crate) use book::seal_id;
 pub use book::{RuleBook, RuleOwner, RulesError, is_rules_document};
 pub(crate) use model::Verdict;
 pub use model::{RuleSet, RuleSetError};

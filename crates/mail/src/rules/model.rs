@@ -10,6 +10,7 @@ use scrinium_database::Edit;
 use scrinium_database::folder::name::validate as validate_folder;
 use scrinium_directory::{DIRECTORY_DATABASE, Person};
 use scrinium_formula::{AttachmentInfo, Environment, Fields, Formula, Text, Value as FormulaValue};
+use scrinium_sieve::VacationReply;
 use scrinium_smtp_wire::Mailbox;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -122,12 +123,16 @@ pub(crate) struct Verdict {
     pub(crate) is_read: bool,
     /// Databases that get it too.
     pub(crate) journals: Vec<String>,
+    /// Automatic replies to its sender.
+    pub(crate) replies: Vec<VacationReply>,
+    /// Its recipient does not keep it.
+    pub(crate) is_discarded: bool,
 }
 
 impl Verdict {
     /// Whether all of it can be done as the memo is put into mail files.
     pub(crate) fn is_direct(&self) -> bool {
-        self.forwards.is_empty() && self.hold.is_none() && self.journals.is_empty()
+        self.forwards.is_empty() && self.hold.is_none() && self.journals.is_empty() && self.replies.is_empty()
     }
 }
 

@@ -24,3 +24,4 @@ mod reread;
 mod router;
 mod router_crash;
 mod rules;
+mod sieve;

@@ -15,7 +15,7 @@ impl Configuration {
         let settings = self.settings();
         let Some(needed_by) = encrypted_ports(&settings) else { return Vec::new() };
         let [certificate, key] = paths(&settings);
-        if is_usual(&settings) && !certificate.1.exists() && !key.1.exists() {
+        if tls::is_usual(&settings) && !certificate.1.exists() && !key.1.exists() {
             // They are made at the start.
             return Vec::new();
         }
@@ -37,14 +37,22 @@ impl Configuration {
         let settings = self.settings();
         let mut remarks = missing_for_mail(&settings);
         let submission = &settings.submission;
-        let [(name, certificate), _] = paths(&settings);
         let is_offered = !submission.listen.is_empty() || !submission.tls_listen.is_empty();
-        if is_offered && is_usual(&settings) && tls::is_self_made(&certificate) {
+        let ordered = !settings.acme.directory.is_empty();
+        let (certificate, _key) = tls::places(&settings);
+        if ordered && !settings.acme.terms_agreed {
+            remarks.push(format!(
+                "no certificate is ordered: read the terms of the authority ({}), and set acme.terms_agreed to true",
+                settings.acme.directory
+            ));
+        }
+        if is_offered && !ordered && tls::is_usual(&settings) && tls::is_self_made(&certificate) {
             let ports =
                 if submission.tls_listen.is_empty() { "submission.listen" } else { "submission.tls_listen" };
             remarks.push(format!(
                 "{ports} would use a certificate that this server makes itself, and mail programs refuse it or ask each \
-                 person whether to trust it: name one of a certificate authority in {name} and http.tls_key"
+                 person whether to trust it: let an authority give one (acme.directory), or name one in http.tls_certificate \
+                 and http.tls_key"
             ));
         }
         remarks
@@ -53,7 +61,7 @@ impl Configuration {
 
 /// The first key that lets a port be encrypted; `None` where none is.
 fn encrypted_ports(settings: &Settings) -> Option<&'static str> {
-    let Settings { http, https, smtp, submission, ldap, .. } = settings;
+    let Settings { http, https, smtp, submission, ldap, imap, managesieve, .. } = settings;
     let ports = [
         ("http.tls", http.tls),
         ("https.listen", !https.listen.is_empty()),
@@ -61,6 +69,9 @@ fn encrypted_ports(settings: &Settings) -> Option<&'static str> {
         ("submission.listen", !submission.listen.is_empty()),
         ("ldap.tls_listen", !ldap.tls_listen.is_empty()),
         ("ldap.listen", !ldap.listen.is_empty()),
+        ("imap.tls_listen", !imap.tls_listen.is_empty()),
+        ("imap.listen", !imap.listen.is_empty()),
+        ("managesieve.listen", !managesieve.listen.is_empty()),
         ("smtp.starttls", smtp.starttls && !smtp.listen.is_empty()),
     ];
     ports.into_iter().find_map(|(key, is_encrypted)| is_encrypted.then_some(key))
@@ -72,9 +83,4 @@ fn paths(settings: &Settings) -> [(&'static str, PathBuf); 2] {
         ("http.tls_certificate", place(&settings.http.tls_certificate)),
         ("http.tls_key", place(&settings.http.tls_key)),
     ]
-}
-
-fn is_usual(settings: &Settings) -> bool {
-    let usual = Settings::default().http;
-    usual.tls_certificate == settings.http.tls_certificate && usual.tls_key == settings.http.tls_key
 }

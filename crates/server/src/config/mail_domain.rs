@@ -6,7 +6,7 @@ use super::checks;
 use super::table::Settings;
 
 /// What `mail.domain` sets where nothing else is said; `{}` stands for the domain.
-pub(super) const SET_BY_MAIL_DOMAIN: [(&str, &str); 9] = [
+pub(super) const SET_BY_MAIL_DOMAIN: [(&str, &str); 10] = [
     ("mail.domains", "{}"),
     ("smtp.host_name", "mail.{}"),
     ("smtp.listen", "0.0.0.0:25"),
@@ -14,6 +14,7 @@ pub(super) const SET_BY_MAIL_DOMAIN: [(&str, &str); 9] = [
     ("submission.tls_listen", "0.0.0.0:465"),
     ("imap.listen", "0.0.0.0:143"),
     ("imap.tls_listen", "0.0.0.0:993"),
+    ("managesieve.listen", "0.0.0.0:4190"),
     ("https.listen", "0.0.0.0:443"),
     ("outbound.route", "mx"),
 ];

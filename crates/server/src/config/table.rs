@@ -294,6 +294,29 @@ configuration! {
         compression: Boolean = "false", Restart;
     }
 
+    /// Certificates that an authority gives by itself (ACME, RFC 8555), for all ports, renewed by themselves (docs/operate/certificates.md).
+    acme as AcmeSettings {
+        /// The authority's directory, such as `https://acme-v02.api.letsencrypt.org/directory`. Empty: no certificates are ordered.
+        directory: Text { form: "the address of a directory, or empty", check: checks::https_or_empty } = "", File;
+        /// Whether you have read the authority's terms and agree to them.
+        terms_agreed: Boolean = "false", File;
+        /// The names in the certificate. Empty: `discovery.host_name`, or else `smtp.host_name` or `server.name`.
+        names: TextList { form: "a host name, or *. and one with dns-01", check: checks::certificate_name } = "", File;
+        /// An address to which the authority may write. Empty: none.
+        contact: Text { form: "an address, or empty", check: checks::anything } = "", File;
+        /// How it is proven that the names are this server's. `tls-alpn-01`: at port 443, which leads to `https.listen`. `http-01`: at port 80,
+        /// which leads to `http.listen`. `dns-01`: in DNS, by `acme.dns_hook`.
+        challenge: Choice { options: &["tls-alpn-01", "http-01", "dns-01"] } = "tls-alpn-01", File;
+        /// The program that writes proofs into DNS: it is run with `set NAME VALUE`, and NAME is to have a TXT record with VALUE; later with
+        /// `clear NAME VALUE`.
+        dns_hook: Path = "dns-hook", File;
+        /// How long it takes until all name servers of the domain know what that program has written.
+        dns_wait: Duration { min: Duration::ZERO, max: Duration::from_secs(600) } = "60 s", File;
+        /// A file with the certificate (PEM) of the authority that has signed the directory's own, in place of those that the system knows.
+        /// Empty: the system's.
+        ca_file: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
+    }
+
     /// Replications that this server carries out (docs/operate/replication.md).
     replication as ReplicationSettings {
         /// Networks that replications may go to although they are of this machine (`127.0.0.0/8`, `::1`) or of its own wire
@@ -594,6 +617,13 @@ configuration! {
         loopback_without_tls: Boolean = "false", File;
         /// The longest message that a program may put into a mailbox.
         max_message_bytes: Bytes { min: 64 * KB, max: 2 * GB } = "50 MB", Restart;
+    }
+
+    /// Sieve scripts of people, which their mail programs set by ManageSieve (docs/operate/sieve.md). The certificate is that of all ports.
+    managesieve as ManageSieveSettings {
+        /// Where it listens, such as `0.0.0.0:4190`. Programs encrypt the connection after it begins (STARTTLS), and log in only then.
+        /// Empty: nowhere.
+        listen: Addresses { at_least: 0 } = "", File;
     }
 
     /// The directory for address books and other programs, by LDAP, only to be read (docs/operate/ldap.md). The certificate is

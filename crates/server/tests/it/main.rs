@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod acme;
 mod advise;
 mod attachments;
 mod backup;
@@ -56,6 +57,7 @@ mod mail_programs;
 mod mail_rules;
 mod mail_scripts;
 mod mail_servers;
+mod managesieve;
 mod messages;
 mod names;
 mod operate;

@@ -111,11 +111,17 @@ impl Compiler<'_> {
         let names = reader.texts("the names of extensions")?;
         reader.end()?;
         for name in names {
-            let extension = Extension::parse(&name.text)
+            let extension = self
+                .offered(&name.text)
                 .ok_or_else(|| ScriptFault::UnknownExtension(shortened(&name.text)).at(name.position))?;
             self.enable(extension);
         }
         Ok(())
+    }
+
+    /// The extension of a name, unless the host hides it.
+    pub(crate) fn offered(&self, name: &str) -> Option<Extension> {
+        Extension::parse(name).filter(|extension| !self.limits.hidden.contains(extension))
     }
 
     pub(crate) fn enable(&mut self, extension: Extension) {

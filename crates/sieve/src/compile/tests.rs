@@ -265,7 +265,7 @@ impl Compiler<'_> {
     /// `ihave` (RFC 5463, section 4): what is there counts as required from here on.
     fn ihave_test(&mut self, reader: &mut Reader<'_>) -> Result<Condition, ScriptError> {
         let names = reader.texts("names of extensions")?;
-        let found: Vec<Option<Extension>> = names.iter().map(|name| Extension::parse(&name.text)).collect();
+        let found: Vec<Option<Extension>> = names.iter().map(|name| self.offered(&name.text)).collect();
         let all = found.iter().all(Option::is_some);
         if all {
             found.into_iter().flatten().for_each(|extension| self.enable(extension));
