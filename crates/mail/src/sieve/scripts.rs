@@ -236,6 +236,8 @@ impl ScriptBook {
                 id: Some(DOCUMENT.to_owned()),
                 revision,
                 json: document.to_string().into(),
+                // It is no news.
+                read_by: Some(Arc::from(person.short_name.as_str())),
                 ..Edit::default()
             };
             match database.update_one(edit, EditMode::Interactive, &KEEPER) {

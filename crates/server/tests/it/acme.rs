@@ -230,7 +230,7 @@ fn a_proof_at_the_encrypted_port_brings_a_certificate_that_all_ports_have_also_a
     let mut server = scene.start("tls-alpn-01");
     let first = wait_for_another(&server, Scene::at(scene.tls), None);
     assert_eq!(shown(Scene::at(scene.submission)).unwrap(), first, "all ports have it");
-    let file = scene.folder.path().join("data/acme/certificate.pem");
+    let file = scene.folder.path().join("data/data/acme/certificate.pem");
     for file in [&file, &file.with_file_name("account.json")] {
         let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());

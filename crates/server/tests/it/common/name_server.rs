@@ -1,7 +1,8 @@
 //! A name server with the records that a test says.
 
 use std::collections::HashMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::{Arc, Mutex};
 
 /// Names and types, each with its values as a zone file has them.
@@ -15,7 +16,15 @@ pub struct NameServer {
 
 impl NameServer {
     pub fn start() -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (socket, listener) = std::iter::repeat_with(|| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let listener = TcpListener::bind(socket.local_addr().unwrap());
+            listener.ok().map(|listener| (socket, listener))
+        })
+        .take(100)
+        .flatten()
+        .next()
+        .unwrap();
         let address = socket.local_addr().unwrap();
         let zone = Arc::new(Mutex::new(Zone::new()));
         let known = Arc::clone(&zone);
@@ -27,6 +36,13 @@ impl NameServer {
                 }
             }
         });
+        let known = Arc::clone(&zone);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let known = Arc::clone(&known);
+                std::thread::spawn(move || drop(converse(stream, &known)));
+            }
+        });
         Self { address, zone }
     }
 
@@ -34,6 +50,19 @@ impl NameServer {
     pub fn set(&self, name: &str, kind: &'static str, values: &[&str]) {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
         self.zone.lock().unwrap().insert((name.to_lowercase(), kind), values);
+    }
+}
+
+/// Questions over one connection (RFC 7766 §8).
+fn converse(mut stream: TcpStream, zone: &Mutex<Zone>) -> std::io::Result<()> {
+    loop {
+        let mut length = [0; 2];
+        stream.read_exact(&mut length)?;
+        let mut question = vec![0; usize::from(u16::from_be_bytes(length))];
+        stream.read_exact(&mut question)?;
+        let Some(answer) = answer(&question, &zone.lock().unwrap()) else { return Ok(()) };
+        let length = u16::try_from(answer.len()).unwrap().to_be_bytes();
+        stream.write_all(&[&length[..], &answer].concat())?;
     }
 }
 
