@@ -35,6 +35,9 @@ pub struct EnvelopeItems {
     /// Not sent before this (RFC 4865), in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_ms: Option<u64>,
+    /// Why a filter wants it to be kept back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<String>,
     /// What SPF, DKIM and DMARC say of its sender; nothing where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<SenderVerdict>,

@@ -182,6 +182,9 @@ impl SharedIncoming {
         if message.envelope.release_ms.is_some_and(|release| release > now_ms) {
             return Ok(Direct::NotAlone);
         }
+        if message.envelope.hold.is_some() {
+            return Ok(Direct::NotAlone);
+        }
         let expansion = self.resolver.expand(&message.recipients, &self.writer_of(message));
         // What goes into a mail-in database is the router's to do.
         let are_here =

@@ -40,6 +40,7 @@ pub(crate) fn filters(ground: &Ground, settings: &Settings) -> Option<FilterOpti
     (!milters.is_empty()).then(|| FilterOptions {
         milters,
         passes_unfiltered: set.on_failure == "pass",
+        keeps_back: set.put_aside == "quarantine",
         timeout: set.timeout,
         server: mail_out::host_name(ground, settings),
     })

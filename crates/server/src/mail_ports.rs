@@ -192,6 +192,11 @@ impl Maker<'_> {
                 rights: Arc::new(parts.resolver.clone()),
                 allowances: Allowances::new(limits, ground.clock().clone()),
                 reaches_others: settings.outbound.route != "off",
+                filters: if settings.filters.submission {
+                    mail_filters::filters(ground, settings)
+                } else {
+                    None
+                },
             },
             parts.resolver.clone(),
             parts.mail.clone(),

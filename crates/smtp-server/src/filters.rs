@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use scrinium_mail::MessageSource;
+use scrinium_mail::{MessageSource, SenderVerdict};
 use scrinium_mail_filters::milter::{MilterError, Verdict};
 use scrinium_smtp::{Envelope, Refusal};
 use scrinium_statistics::{Counter, Registry};
@@ -66,6 +66,8 @@ pub struct FilterOptions {
     pub milters: Vec<FilterAddress>,
     /// Whether a message goes on without a filter that does not answer. Otherwise its sender is to try again later.
     pub passes_unfiltered: bool,
+    /// Whether what a filter wants aside is kept back until an administrator lets it go. Otherwise it comes into the folder Junk.
+    pub keeps_back: bool,
     /// How long a filter may take for one message.
     pub timeout: Duration,
     /// What this server calls itself.
@@ -104,8 +106,8 @@ pub(crate) struct FilteredMessage {
 /// What became of a message that was not refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Filtered {
-    /// It goes on; `is_suspect` if a filter wants it put aside.
-    GoesOn { is_suspect: bool },
+    /// It goes on; `aside` is why a filter wants it put aside, if one does.
+    GoesOn { aside: Option<String> },
     /// Its sender hears that it was taken, and nobody gets it.
     Discarded,
 }
@@ -120,9 +122,14 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// Registers `SMTP.Filters.Refused`, `SMTP.Filters.Discarded` and `SMTP.Filters.Failed`.
-    pub(crate) fn register(options: FilterOptions, workers: WorkerPool, registry: &Registry) -> Self {
-        let counter = |name: &str| registry.counter(&format!("SMTP.Filters.{name}"));
+    /// Registers `PROTOCOL.Filters.Refused`, `PROTOCOL.Filters.Discarded` and `PROTOCOL.Filters.Failed`.
+    pub(crate) fn register(
+        protocol: &str,
+        options: FilterOptions,
+        workers: WorkerPool,
+        registry: &Registry,
+    ) -> Self {
+        let counter = |name: &str| registry.counter(&format!("{protocol}.Filters.{name}"));
         let (refused, discarded, failed) = (counter("Refused"), counter("Discarded"), counter("Failed"));
         Self { options, workers, refused, discarded, failed }
     }
@@ -131,14 +138,16 @@ impl Filters {
     pub(crate) async fn pass(
         &self,
         message: &mut FilteredMessage,
-        envelope: &Envelope,
+        (envelope, submitter): (&Envelope, Option<&str>),
     ) -> Result<Filtered, Refusal> {
-        let mut is_suspect = false;
+        let mut aside = None;
         for address in &self.options.milters {
-            let talk = Talk { address, server: &self.options.server, workers: &self.workers };
+            let talk = Talk { address, server: &self.options.server, submitter, workers: &self.workers };
             let asked = tokio::time::timeout(self.options.timeout, talk.about(message, envelope)).await;
             match asked.unwrap_or(Err(FilterFault::Time)) {
-                Ok(Conclusion::Changes(changes)) => is_suspect |= apply(message, changes, address),
+                Ok(Conclusion::Changes(changes)) => {
+                    aside = apply(message, changes, address).or(aside);
+                }
                 Ok(Conclusion::Discarded) => {
                     self.discarded.add(1);
                     return Ok(Filtered::Discarded);
@@ -150,7 +159,20 @@ impl Filters {
                 Err(error) => self.failed(address, &error)?,
             }
         }
-        Ok(Filtered::GoesOn { is_suspect })
+        Ok(Filtered::GoesOn { aside })
+    }
+
+    /// What is written into the envelope of a message that a filter wants aside: why it is kept back, or what is thought of its sender.
+    pub(crate) fn put_aside(
+        &self,
+        reason: String,
+        sender: Option<SenderVerdict>,
+    ) -> (Option<String>, Option<SenderVerdict>) {
+        if self.options.keeps_back {
+            return (Some(reason), sender);
+        }
+        let known = sender.unwrap_or(SenderVerdict { is_vouched_for: true, is_suspect: true });
+        (None, Some(SenderVerdict { is_suspect: true, ..known }))
     }
 
     /// A filter that said nothing: the message goes on without it, or waits.

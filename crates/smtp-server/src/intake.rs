@@ -43,6 +43,9 @@ pub(crate) struct Look {
     pub(crate) filters: Option<Filters>,
 }
 
+/// A message as filters have left it with the room that it takes, why it is kept back, if it is, and what is thought of its sender.
+type LookedAt = ((MessageSource, SpoolRoom), (Option<String>, Option<SenderVerdict>));
+
 /// A message of which the text is coming.
 pub(crate) struct IncomingText {
     envelope: Envelope,
@@ -171,13 +174,14 @@ impl Intake {
     ) -> Result<Option<T>, Refusal> {
         let IncomingText { envelope, spool, return_path } = incoming;
         let check = self.look.check.as_ref().and_then(|check| Some((check, check.examined(&envelope)?)));
-        let (text, sender): (WholeText, _) = if check.is_some() || self.look.filters.is_some() {
-            match self.looked_at(check, (&envelope, desk), (spool, return_path)).await? {
+        let (text, (hold, sender)): (WholeText, _) = if check.is_some() || self.look.filters.is_some() {
+            let by = submitter.as_deref();
+            match self.looked_at(check, (&envelope, desk, by), (spool, return_path)).await? {
                 Some((looked_at, sender)) => (Box::new(move || Ok(looked_at)), sender),
                 None => return Ok(None),
             }
         } else {
-            (Box::new(move || spool.finish()), None)
+            (Box::new(move || spool.finish()), (None, None))
         };
         let recipients = desk.recipients(&envelope);
         let work = move || {
@@ -186,7 +190,7 @@ impl Intake {
                 source,
                 recipients: recipients.concat(),
                 return_path: envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default(),
-                envelope: EnvelopeItems { sender, ..envelope_items(&envelope, &summary, submitter) },
+                envelope: EnvelopeItems { hold, sender, ..envelope_items(&envelope, &summary, submitter) },
             };
             store(&WholeMessage { id: memo_id(&summary.repeat_ids), message, recipients })
         };
@@ -208,9 +212,9 @@ impl Intake {
     async fn looked_at(
         &self,
         check: Option<(&SenderCheck, IpAddr)>,
-        (envelope, desk): (&Envelope, &Desk),
+        (envelope, desk, submitter): (&Envelope, &Desk, Option<&str>),
         (spool, return_path): (Spool, Vec<u8>),
-    ) -> Result<Option<((MessageSource, SpoolRoom), Option<SenderVerdict>)>, Refusal> {
+    ) -> Result<Option<LookedAt>, Refusal> {
         let (source, mut room, message) = self.read(spool, return_path.len() as u64).await?;
         let head_end = return_path.len() as u64 + message.head.len() as u64;
         let mut sender = None;
@@ -227,17 +231,14 @@ impl Intake {
         };
         let Some(filters) = &self.look.filters else {
             let source = source.with_beginning([return_path, head].concat().into(), head_end);
-            return Ok(Some(((source, room), sender)));
+            return Ok(Some(((source, room), (None, sender))));
         };
         let mut filtered = FilteredMessage { head, source, head_end, body: None };
-        let is_suspect = match filters.pass(&mut filtered, envelope).await? {
+        let found = match filters.pass(&mut filtered, (envelope, submitter)).await? {
             Filtered::Discarded => return Ok(None),
-            Filtered::GoesOn { is_suspect } => is_suspect,
+            Filtered::GoesOn { aside: Some(reason) } => filters.put_aside(reason, sender),
+            Filtered::GoesOn { aside: None } => (None, sender),
         };
-        if is_suspect {
-            let known = sender.unwrap_or(SenderVerdict { is_vouched_for: true, is_suspect });
-            sender = Some(SenderVerdict { is_suspect, ..known });
-        }
         let FilteredMessage { head, source, body, .. } = filtered;
         let (beginning, replaced_bytes) = match body {
             Some(body) => ([&return_path[..], &head, b"\r\n", &body].concat(), source.len()),
@@ -246,7 +247,7 @@ impl Intake {
         room.hold_memory(beginning.len())
             .then_some(())
             .ok_or_else(|| unkept(&ErrorKind::QuotaExceeded.into()))?;
-        Ok(Some(((source.with_beginning(beginning.into(), replaced_bytes), room), sender)))
+        Ok(Some(((source.with_beginning(beginning.into(), replaced_bytes), room), found)))
     }
 
     /// Reads a whole text behind its first bytes, which are this server's.

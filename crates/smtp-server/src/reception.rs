@@ -69,7 +69,7 @@ impl Reception {
         let ReceptionOptions { service, postmasters, budget, accounts, check, filters, gate } = options;
         let look = Look {
             check: check.map(|check| SenderCheck::register(check, registry)),
-            filters: filters.map(|filters| Filters::register(filters, workers.clone(), registry)),
+            filters: filters.map(|filters| Filters::register("SMTP", filters, workers.clone(), registry)),
         };
         let gate = gate.map(|gate| Gate::register(gate, workers.clone(), registry));
         let protocol = if service == Service::Lmtp { "LMTP" } else { "SMTP" };

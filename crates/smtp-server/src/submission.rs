@@ -20,6 +20,7 @@ use scrinium_worker::WorkerPool;
 
 use crate::allowance::{Allowances, Reservation};
 use crate::desk::Desk;
+use crate::filters::{FilterOptions, Filters};
 use crate::guest::{Guest, Surroundings};
 use crate::intake::{IncomingText, Intake, Look};
 use crate::send_rights::SendRights;
@@ -43,6 +44,8 @@ pub struct SubmissionOptions {
     pub allowances: Allowances,
     /// Whether this server sends to other domains.
     pub reaches_others: bool,
+    /// What looks at messages, if anything does.
+    pub filters: Option<FilterOptions>,
 }
 
 /// Takes messages of people who have logged in. Clones share it.
@@ -72,15 +75,13 @@ impl Submission {
         registry: &Registry,
     ) -> Self {
         let counter = |name: &str| registry.counter(&format!("Submission.{name}"));
+        let filters = options.filters.clone();
+        let filters =
+            filters.map(|filters| Filters::register("Submission", filters, workers.clone(), registry));
+        let look = Look { check: None, filters };
         let shared = Shared {
             desk: Desk { resolver, postmasters: options.postmasters.clone() },
-            intake: Intake::register(
-                "Submission",
-                options.budget.clone(),
-                mail,
-                (workers, Look::default()),
-                registry,
-            ),
+            intake: Intake::register("Submission", options.budget.clone(), mail, (workers, look), registry),
             refused: counter("Recipients.Refused"),
             forbidden: counter("Senders.Refused"),
             overspent: counter("Limited"),

@@ -318,8 +318,9 @@ impl Deliverer<'_> {
             outcome.failures.push(Failure { recipient: String::new(), reason: text.clone() });
             return None;
         }
-        if verdict.hold.is_some() {
-            outcome.held.clone_from(&verdict.hold);
+        let hold = verdict.hold.as_ref().or(envelope.hold.as_ref());
+        if hold.is_some() {
+            outcome.held = hold.cloned();
             return None;
         }
         Some(Arc::new(verdict))

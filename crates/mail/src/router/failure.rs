@@ -10,7 +10,7 @@ use crate::time::now_text;
 pub(super) const DEAD: &str = "Dead";
 
 /// The value of `$State` of a memo that an administrator keeps back.
-pub(super) const HELD: &str = "Held";
+pub(crate) const HELD: &str = "Held";
 
 /// Who sends delivery failures.
 const ROUTER_NAME: &str = "Mail Router";

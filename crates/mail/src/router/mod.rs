@@ -16,7 +16,7 @@ mod routed;
 mod waiting;
 
 pub(crate) use delivery::{delivered_json, queued_id, repeated_id, was_delivered};
-pub(crate) use failure::{Failure, is_failure_memo};
+pub(crate) use failure::{Failure, HELD, is_failure_memo};
 pub(crate) use waiting::Waiting;
 
 use std::sync::Arc;
@@ -36,6 +36,7 @@ use tokio::task::JoinHandle;
 
 use crate::mailbox::Mailboxes;
 use crate::outgoing::OutgoingQueue;
+use crate::quarantine::keeping_back;
 use crate::recipients::Resolver;
 use crate::rules::RuleBook;
 use crate::sieve::ScriptBook;
@@ -526,7 +527,8 @@ impl Ending {
             Self::Remove | Self::Tell(_) => {
                 edit_of(&json!({"_id": memo.id, "_rev": memo.revision, "_deleted": true}))
             }
-            Self::Bury(kept) | Self::Hold(kept) => edit_of(kept),
+            Self::Bury(kept) => edit_of(kept),
+            Self::Hold(kept) => keeping_back(kept),
         }
     }
 }

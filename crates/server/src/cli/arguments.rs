@@ -215,6 +215,44 @@ pub enum MailCommand {
     Reread(MailRereadArguments),
     /// Where is a message? What became of it, from the log database of a running server
     Trace(MailTraceArguments),
+    /// Mail that rules or filters keep back, on a running server
+    Quarantine {
+        /// What to do.
+        #[command(subcommand)]
+        command: QuarantineCommand,
+    },
+}
+
+/// What `mail quarantine` does.
+#[derive(Clone, Debug, Subcommand)]
+pub enum QuarantineCommand {
+    /// List what is kept back, with why
+    List(QuarantineListArguments),
+    /// Let a message go on its way
+    Release(QuarantineMessageArguments),
+    /// Delete a message; nobody hears of it
+    Delete(QuarantineMessageArguments),
+}
+
+/// Arguments of `mail quarantine list`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "On the console: show quarantine.")]
+pub struct QuarantineListArguments {
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// Arguments of `mail quarantine release` and `delete`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "On the console: tell quarantine release ID, tell quarantine delete ID.")]
+pub struct QuarantineMessageArguments {
+    /// The message, as `mail quarantine list` names it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
 }
 
 /// Arguments of `mail trace`.

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Read};
 
-use super::arguments::{ConnectionArguments, ConsoleArguments, MailTraceArguments};
+use super::arguments::{ConnectionArguments, ConsoleArguments, MailTraceArguments, QuarantineCommand};
 use super::connect::connect;
 use super::{Failure, Terminal};
 use crate::client::ClientError;
@@ -35,6 +35,25 @@ pub(super) fn trace(
 ) -> Result<(), Failure> {
     let command = format!("show message {}", arguments.message_id);
     one(configuration, &arguments.connection, environment, terminal, &command)
+}
+
+/// `scrinium mail quarantine`
+pub(super) fn quarantine(
+    configuration: &Configuration,
+    command: &QuarantineCommand,
+    environment: &[(String, String)],
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let (connection, command) = match command {
+        QuarantineCommand::List(asked) => (&asked.connection, "show quarantine".to_owned()),
+        QuarantineCommand::Release(asked) => {
+            (&asked.connection, format!("tell quarantine release {}", asked.id))
+        }
+        QuarantineCommand::Delete(asked) => {
+            (&asked.connection, format!("tell quarantine delete {}", asked.id))
+        }
+    };
+    one(configuration, connection, environment, terminal, &command)
 }
 
 /// One command, and its answer.

@@ -256,6 +256,9 @@ fn dispatch(
         CommandLine::Mail { command: MailCommand::Trace(asked) } => {
             console::trace(&load()?, &asked, &sources.environment, terminal)
         }
+        CommandLine::Mail { command: MailCommand::Quarantine { command } } => {
+            console::quarantine(&load()?, &command, &sources.environment, terminal)
+        }
         CommandLine::Person { command } => program.person(load()?, &command, terminal),
         CommandLine::Group { command } => program.group(load()?, &command, terminal),
         CommandLine::Domain { command } => program.domain(load()?, &command, terminal),

@@ -533,6 +533,11 @@ configuration! {
         milters: TextList { form: "HOST:PORT or unix:PATH", check: checks::milter } = "", File;
         /// What becomes of a message that a filter says nothing of: `defer`, its sender is to try again later; `pass`, it goes on without that filter.
         on_failure: Choice { options: &["defer", "pass"] } = "defer", Restart;
+        /// What becomes of a message that a filter wants put aside: `junk`, it comes into the folder Junk; `quarantine`, it is kept back until an
+        /// administrator lets it go (`scrinium mail quarantine`).
+        put_aside: Choice { options: &["junk", "quarantine"] } = "junk", Restart;
+        /// Whether filters look at messages of people, too, which are handed in by submission.
+        submission: Boolean = "false", Restart;
         /// The longest that a filter may take for one message.
         timeout: Duration { min: SECOND, max: Duration::from_secs(300) } = "30 s", Restart;
         /// Lists in DNS in which the addresses of other servers are looked for, such as `zen.spamhaus.org`, each with what it weighs to be there,

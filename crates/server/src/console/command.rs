@@ -9,9 +9,9 @@ use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::QueueOrder;
 
 use super::{
-    ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, ReplicateOrder, SetProperty, SettleOrder,
-    UpdateViews, attachments, compact, conflicts, dkim, holds, log_database, person, queue, replication,
-    requests, reread,
+    ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, QuarantineOrder, ReplicateOrder,
+    SetProperty, SettleOrder, UpdateViews, attachments, compact, conflicts, dkim, holds, log_database,
+    person, quarantine, queue, replication, requests, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -84,6 +84,18 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: queue::SHOW_ARGUMENTS,
         help: queue::SHOW_HELP,
         build: |rest| Some(Command::ShowQueue(optional(rest))),
+    },
+    CommandLine {
+        words: &["show", "quarantine"],
+        arguments: "",
+        help: quarantine::SHOW_HELP,
+        build: |rest| rest.is_empty().then_some(Command::ShowQuarantine),
+    },
+    CommandLine {
+        words: &["tell", "quarantine"],
+        arguments: quarantine::TELL_ARGUMENTS,
+        help: quarantine::TELL_HELP,
+        build: |rest| quarantine::parse_order(rest).map(Command::TellQuarantine),
     },
     CommandLine {
         words: &["show", "message"],
@@ -347,6 +359,8 @@ pub enum Command {
     Fixup(FixupOrder),
     ShowFixup,
     ShowQueue(Option<String>),
+    ShowQuarantine,
+    TellQuarantine(QuarantineOrder),
     ShowMessage(String),
     TellRouter(QueueOrder),
     ShowAside(Option<String>),
@@ -397,6 +411,7 @@ impl Command {
                 | Self::ShowVolumes
                 | Self::ShowFixup
                 | Self::ShowQueue(_)
+                | Self::ShowQuarantine
                 | Self::ShowMessage(_)
                 | Self::ShowAside(_)
                 | Self::ShowReplication(_)

@@ -17,6 +17,7 @@ mod log_database;
 mod memory;
 mod pattern;
 mod person;
+mod quarantine;
 mod queue;
 mod replication;
 pub(crate) mod requests;
@@ -49,6 +50,7 @@ pub use database::SetProperty;
 pub use fixup::FixupOrder;
 pub use holds::{HoldOrder, change_hold};
 pub use log_database::LogQuery;
+pub use quarantine::QuarantineOrder;
 pub use replication::ReplicateOrder;
 pub use server::ServerReport;
 
@@ -299,10 +301,9 @@ impl Console {
             Command::Fixup(order) => fixup::begin(parts, &order),
             Command::ShowQueue(what) => queue::show_queue(parts.outbound(), what.as_deref()),
             Command::TellRouter(order) => queue::tell(parts.outbound(), &order),
-            Command::ShowMessage(id) => {
-                let settings = parts.configuration().settings();
-                queue::show_message(&open()?, &settings.log_database.name, &id)
-            }
+            Command::ShowQuarantine => quarantine::show(&open()?),
+            Command::TellQuarantine(order) => quarantine::tell(&open()?, &order),
+            Command::ShowMessage(id) => queue::show_message(&open()?, &log_database_of(parts), &id),
             Command::ShowFixup => Ok(parts.fixup_reports()),
             Command::ShowAside(database) => {
                 parts.set_aside(database.as_deref()).map_err(ConsoleError::NotFound)
@@ -325,6 +326,11 @@ impl Console {
             Command::Help => Ok(help()),
         }
     }
+}
+
+/// What the log database is called.
+fn log_database_of(parts: &dyn ServerParts) -> String {
+    parts.configuration().settings().log_database.name.clone()
 }
 
 /// A line without characters that a terminal would obey.

@@ -5,12 +5,19 @@ use scrinium_sender_authentication::Head;
 
 use super::{FilterAddress, FilteredMessage};
 
-/// Changes a message. Whether it is to be put aside.
-pub(super) fn apply(message: &mut FilteredMessage, changes: Vec<Change>, filter: &FilterAddress) -> bool {
+/// A reason is no longer.
+const REASON_MAX_CHARACTERS: usize = 200;
+
+/// Changes a message. Why it is to be put aside, if it is.
+pub(super) fn apply(
+    message: &mut FilteredMessage,
+    changes: Vec<Change>,
+    filter: &FilterAddress,
+) -> Option<String> {
     if changes.is_empty() {
-        return false;
+        return None;
     }
-    let mut is_suspect = false;
+    let mut aside = None;
     let mut fields: Vec<Vec<u8>> =
         Head::parse(&message.head).fields.iter().map(|field| field.raw.to_vec()).collect();
     for change in changes {
@@ -24,7 +31,8 @@ pub(super) fn apply(message: &mut FilteredMessage, changes: Vec<Change>, filter:
             Change::Body(body) => message.body = Some(body.into()),
             Change::Quarantine(reason) => {
                 tracing::info!(%filter, reason, "a filter puts a message aside");
-                is_suspect = true;
+                let plain = reason.chars().filter(|c| !c.is_control()).take(REASON_MAX_CHARACTERS);
+                aside = Some(plain.collect());
             }
             // Whom a message is for was settled with the client.
             Change::AddRecipient(_) | Change::RemoveRecipient(_) | Change::ChangeSender(_) => {
@@ -33,7 +41,7 @@ pub(super) fn apply(message: &mut FilteredMessage, changes: Vec<Change>, filter:
         }
     }
     message.head = fields.concat();
-    is_suspect
+    aside
 }
 
 /// Changes the field with this number of those with this name, or removes it. One that is not there is added.
@@ -90,7 +98,7 @@ mod tests {
             Change::Quarantine(name("spam")),
         ];
         let filter = FilterAddress::parse("127.0.0.1:1").unwrap();
-        assert!(apply(&mut message, changes, &filter));
+        assert_eq!(apply(&mut message, changes, &filter).as_deref(), Some("spam"));
         let expected = "Top:\tt\r\nA: 1\r\nB: three\r\nEnd: e\r\n\tf\r\nFar: x\r\nA: new\r\n";
         assert_eq!(String::from_utf8(message.head).unwrap(), expected);
     }

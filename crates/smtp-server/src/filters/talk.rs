@@ -38,6 +38,8 @@ pub(super) enum Conclusion {
 pub(super) struct Talk<'t> {
     pub(super) address: &'t FilterAddress,
     pub(super) server: &'t str,
+    /// The person who hands the message in.
+    pub(super) submitter: Option<&'t str>,
     pub(super) workers: &'t WorkerPool,
 }
 
@@ -95,7 +97,10 @@ impl Talk<'_> {
         let (hello, id) = (envelope.hello.1.to_string(), format!("{:016x}", rand::random::<u64>()));
         let sender = envelope.sender.mailbox().map(ToString::to_string).unwrap_or_default();
         let of_server = [("j", self.server), ("{daemon_name}", "scrinium"), ("v", "Scrinium")];
-        let of_message = [("i", id.as_str()), ("{mail_addr}", &sender)];
+        let mut of_message = vec![("i", id.as_str()), ("{mail_addr}", sender.as_str())];
+        if let Some(submitter) = self.submitter {
+            of_message.push(("{auth_authen}", submitter));
+        }
         let in_angles = format!("<{sender}>");
         let steps: [(Told<'_>, &[(&str, &str)]); 3] = [
             (Told::Connect(client), &of_server),

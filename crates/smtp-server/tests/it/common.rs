@@ -269,6 +269,7 @@ fn surroundings(
         rights: setting.rights.clone().unwrap_or(own),
         allowances: Allowances::new(setting.limits, clock),
         reaches_others: setting.reaches_others,
+        filters: setting.filters.clone(),
     };
     Arc::new(Submission::new(options, resolver, mail, workers, registry))
 }

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use scrinium_clock::Clock;
 use scrinium_database::SpecialUse;
+use scrinium_mail::Quarantine;
 use scrinium_mail_filters::DnsList;
 use scrinium_mail_filters::greylist::{GreyKey, GreyPolicy, GreyRecord, GreyStore};
 use scrinium_sender_authentication::{Answer, DomainName, Question};
@@ -83,15 +84,21 @@ async fn talk(mut stream: TcpStream, script: Arc<Mutex<Script>>, seen: Seen) -> 
 }
 
 fn with(addresses: &[SocketAddr], change: impl FnOnce(&mut FilterOptions)) -> Server {
+    let options = options(addresses, change);
+    Server::start_as(Service::Relay, |setting| setting.filters = Some(options))
+}
+
+fn options(addresses: &[SocketAddr], change: impl FnOnce(&mut FilterOptions)) -> FilterOptions {
     let milters = addresses.iter().map(|address| FilterAddress::parse(&address.to_string()).unwrap());
     let mut options = FilterOptions {
         milters: milters.collect(),
+        keeps_back: false,
         passes_unfiltered: false,
         timeout: Duration::from_secs(20),
         server: "mx.acme.example".to_owned(),
     };
     change(&mut options);
-    Server::start_as(Service::Relay, |setting| setting.filters = Some(options))
+    options
 }
 
 const HEAD: &str = "From: eve@else.example\r\nSubject: one\r\nX-Old: a\r\n";
@@ -311,4 +318,51 @@ async fn who_is_unknown_comes_again_and_is_known_from_then_on() {
     time.advance(Duration::from_secs(37 * 24 * 3600));
     attempt("eve@else.example", "451 4.7.1").await;
     assert_eq!(server.counted("SMTP.Greylisted"), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_filter_wants_aside_waits_for_an_administrator() {
+    let filter = Filter::start().await;
+    let server = with(&[filter.address], |options| options.keeps_back = true);
+    let quarantine = Quarantine::new(&server.databases);
+    assert_eq!(quarantine.list(10).unwrap(), (Vec::new(), false));
+    filter.answers(b'E', &[b"qlooks odd\0", b"c"]);
+    for _ in 0..2 {
+        assert!(deliver(&server, "body\r\n").await.starts_with("250"));
+    }
+    assert!(mail(&server).is_empty());
+    let (held, is_more) = quarantine.list(10).unwrap();
+    let ids: Vec<&str> = held.iter().map(|held| held.id.as_str()).collect();
+    assert_eq!((held.len(), is_more), (2, false));
+    assert_eq!((held[0].reason.as_str(), held[0].subject.as_str()), ("looks odd", "one"));
+    assert_eq!(
+        (held[0].from.as_str(), &held[0].recipients[..]),
+        ("eve@else.example", &["ada@acme.example".to_owned()][..])
+    );
+    assert!(!quarantine.release("no such").unwrap());
+    assert!(quarantine.delete(ids[0]).unwrap() && !quarantine.delete(ids[0]).unwrap());
+    assert!(quarantine.release(ids[1]).unwrap() && !quarantine.release(ids[1]).unwrap());
+    assert_eq!(mail(&server).len(), 1);
+    assert_eq!(quarantine.list(10).unwrap().0.len(), 0);
+    assert!(server.waiting().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_sees_who_hands_a_message_in() {
+    let filter = Filter::start().await;
+    let options = options(&[filter.address], |_| {});
+    let server = Server::start_as(Service::Submission, |setting| {
+        (setting.filters, setting.trusts_loopback) = (Some(options), true);
+    });
+    let mut client = server.connect().await;
+    client.ask("EHLO home.example").await;
+    assert!(client.ask("AUTH PLAIN AGFkYQBzZWNyZXQgb2YgYWRh").await.starts_with("235"));
+    let text = b"From: ada@acme.example\r\nSubject: one\r\n\r\nbody\r\n";
+    assert!(client.deliver("ada@acme.example", &["bob@acme.example"], text).await.starts_with("250"));
+    let told = filter.seen(b'D');
+    let names = b"{auth_authen}\0ada\0";
+    assert!(told.iter().any(|macros| macros.windows(names.len()).any(|part| part == names)));
+    filter.answers(b'E', &[b"r"]);
+    assert!(client.deliver("ada@acme.example", &["bob@acme.example"], text).await.starts_with("550"));
+    assert_eq!(server.counted("Submission.Filters.Refused"), 1);
 }
