@@ -133,8 +133,11 @@ pub(crate) fn keeping_back(memo: &Value) -> Edit {
     Edit { json: memo.to_string().into(), folders: into_folder(QUARANTINE), ..Edit::default() }
 }
 
-/// A memo that is kept back, with its revision.
-fn held(mailbox: &OpenDatabase, id: &str) -> Result<Option<(String, Map<String, Value>)>, DatabaseError> {
+/// A revision, and the memo that it is of.
+type Revised = (String, Map<String, Value>);
+
+/// A memo that is kept back.
+fn held(mailbox: &OpenDatabase, id: &str) -> Result<Option<Revised>, DatabaseError> {
     let document = match mailbox.read(id, &ReadOptions::default(), &KEEPER) {
         Ok(document) => document,
         Err(DatabaseError::NotFound { .. }) => return Ok(None),

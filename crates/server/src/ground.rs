@@ -311,7 +311,7 @@ impl Ground {
             match CertificateKeeper::read(file.path(), file.path()) {
                 Ok(keeper) => return Ok(keeper),
                 Err(error) => {
-                    tracing::warn!(%error, "the authority's certificate cannot be used; another one is ordered")
+                    tracing::warn!(%error, "the authority's certificate cannot be used; another one is ordered");
                 }
             }
         }

@@ -455,7 +455,7 @@ impl Deliverer<'_> {
         let to = Addressee { database, person, resolver, memo, envelope: &envelope };
         self.scripts.judge(verdict, &to, || {
             match mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER) {
-                Ok(reader) => Ok(SourceOf::Stored(reader)),
+                Ok(reader) => Ok(SourceOf::Stored(Box::new(reader))),
                 Err(DatabaseError::NotFound { .. }) => {
                     let composer =
                         MessageComposer { host: "localhost".to_owned(), resolver: resolver.clone() };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use scrinium_database::DatabaseError;
+use scrinium_database::{AttachmentReader, DatabaseError};
 use scrinium_sieve::{BodyPart, HeaderField, Message, PartForm};
 use serde_json::{Map, Value};
 
@@ -30,7 +30,7 @@ pub(crate) enum SourceOf<'s> {
     /// As it came.
     Coming(&'s MessageSource),
     /// In a database.
-    Stored(scrinium_database::AttachmentReader),
+    Stored(Box<AttachmentReader>),
     /// Made of a memo.
     Made(MessageSource),
 }

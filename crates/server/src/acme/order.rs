@@ -80,7 +80,7 @@ impl Way {
                 parameters.custom_extensions = vec![extension];
                 let certificate = parameters.self_signed(&key)?;
                 let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-                keeper.answer(name, certificate.der().clone(), private).map_err(OrderError::Certificate)
+                keeper.answer(name, certificate.der().clone(), &private).map_err(OrderError::Certificate)
             }
             Self::Http(answers) => {
                 answers.show(token, proof.as_str());
@@ -196,10 +196,8 @@ impl Order<'_> {
     async fn after_refusal(&self, error: instant_acme::Error) -> OrderError {
         let is_unknown = matches!(&error, instant_acme::Error::Api(problem)
             if problem.r#type.as_deref() == Some("urn:ietf:params:acme:error:accountDoesNotExist"));
-        if is_unknown {
-            if let Err(error) = tokio::fs::remove_file(&self.account).await {
-                return OrderError::Files(error);
-            }
+        if is_unknown && let Err(error) = tokio::fs::remove_file(&self.account).await {
+            return OrderError::Files(error);
         }
         OrderError::Authority(error)
     }

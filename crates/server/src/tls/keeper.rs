@@ -61,9 +61,9 @@ impl CertificateKeeper {
         &self,
         name: &str,
         certificate: CertificateDer<'static>,
-        key: PrivateKeyDer<'static>,
+        key: &PrivateKeyDer<'static>,
     ) -> Result<(), TlsError> {
-        let signing = ring::sign::any_supported_type(&key).map_err(TlsError::Protocol)?;
+        let signing = ring::sign::any_supported_type(key).map_err(TlsError::Protocol)?;
         let shown = CertifiedKey::new(vec![certificate], signing);
         self.challenges.write().insert(name.to_lowercase(), Arc::new(shown));
         Ok(())
