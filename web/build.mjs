@@ -1,4 +1,4 @@
-// Builds the console into a folder: files whose names change with their contents, each compressed beforehand, and pages.tsv,
+// Builds the console and the client into a folder: files whose names change with their contents, each compressed beforehand, and pages.tsv,
 // the list of them that the server reads.
 //
 //   node build.mjs FOLDER
@@ -21,7 +21,7 @@ const KINDS = {
 
 const built = await build({
   absWorkingDir: here,
-  entryPoints: { console: "console/main.tsx", style: "console/style.css" },
+  entryPoints: { console: "console/main.tsx", style: "shared/style.css", client: "client/main.tsx", mail: "client/mail.css" },
   bundle: true,
   format: "esm",
   splitting: true,
@@ -48,30 +48,50 @@ const named = (start, end) => files.find((file) => file.name.startsWith(start) &
 const icon = await readFile(path.join(here, "console/icon.svg"));
 const iconName = `icon-${tag(icon).slice(0, 8)}.svg`;
 files.push({ name: iconName, bytes: icon, keeps: "immutable" });
-const html = (await readFile(path.join(here, "console/index.html"), "utf8"))
-  .replace("%SCRIPT%", named("console-", ".js"))
-  .replace("%STYLE%", named("style-", ".css"))
-  .replace("%ICON%", iconName);
-files.push({ name: "index.html", bytes: Buffer.from(html), keeps: "changing" });
+/** The page that opens a program, with the names of its files. */
+async function opener(source, name, script, styles) {
+  const links = styles.map((style) => `<link rel="stylesheet" href="${named(style, ".css")}">`).join("\n");
+  const html = (await readFile(path.join(here, source), "utf8"))
+    .replace("%SCRIPT%", named(script, ".js"))
+    .replace("%STYLES%", links)
+    .replace("%ICON%", iconName);
+  files.push({ name, bytes: Buffer.from(html), keeps: "changing" });
+}
+await opener("console/index.html", "index.html", "console-", ["style-"]);
+await opener("client/app.html", "app.html", "client-", ["style-", "mail-"]);
 
 await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
 const list = [];
-let first = 0;
+const lengths = new Map();
 for (const { name, bytes, keeps } of files.sort((a, b) => (a.name < b.name ? -1 : 1))) {
   await writeFile(path.join(folder, name), bytes);
   const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
   await writeFile(path.join(folder, `${name}.br`), brotli);
   await writeFile(path.join(folder, `${name}.gz`), gzipSync(bytes, { level: 9 }));
   list.push([name, KINDS[path.extname(name)], tag(bytes), keeps].join("\t") + "\n");
-  if (!name.startsWith("part-")) first += brotli.length;
+  lengths.set(name, brotli.length);
 }
 await writeFile(path.join(folder, "pages.tsv"), list.join(""));
-// Parts that the first page loads at once count too.
-const output = Object.values(built.metafile.outputs).find((found) => found.entryPoint === "console/main.tsx");
-for (const { path: part, kind } of output.imports) {
-  if (kind !== "import-statement") continue;
-  const bytes = files.find((file) => file.name === path.basename(part)).bytes;
-  first += brotliCompressSync(bytes).length;
+
+/** Bytes of what a program's first page takes: its files, and the parts that its script imports at once. */
+function first(entry, own) {
+  const scripts = new Set();
+  const add = (output) => {
+    for (const { path: part, kind } of built.metafile.outputs[output]?.imports ?? []) {
+      if (kind !== "import-statement" || scripts.has(part)) continue;
+      scripts.add(part);
+      add(part);
+    }
+  };
+  const [output] = Object.entries(built.metafile.outputs).find(([, found]) => found.entryPoint === entry);
+  scripts.add(output);
+  add(output);
+  const names = [...[...scripts].map((script) => path.basename(script)), ...own];
+  return (names.reduce((sum, name) => sum + lengths.get(name), 0) / 1024).toFixed(1);
 }
-console.log(`web: ${files.length} files, the first page takes ${(first / 1024).toFixed(1)} KB compressed`);
+const style = named("style-", ".css");
+console.log(
+  `web: ${files.length} files; the first page of the console takes ${first("console/main.tsx", ["index.html", style])} KB compressed,` +
+    ` that of the client ${first("client/main.tsx", ["app.html", style, named("mail-", ".css")])} KB`,
+);

@@ -3,17 +3,18 @@
 import { signal } from "@preact/signals";
 import { type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { command, isAdministrator, needsSignIn, person, signOut } from "../shared/api.ts";
+import { Account, KeysPage } from "../shared/account.tsx";
+import { command, isAdministrator, needsSignIn, person } from "../shared/api.ts";
 import { paused, useResource } from "../shared/data.ts";
-import { LANGUAGES, language, setLanguage } from "../shared/i18n.ts";
-import { bind, bindings, singleKeys } from "../shared/keys.ts";
+import { language } from "../shared/i18n.ts";
+import { bind } from "../shared/keys.ts";
+import { Mark } from "../shared/mark.tsx";
 import { go, hashOf, place } from "../shared/route.ts";
-import { Dialog, Empty, ErrorBox, Messages, undoLast } from "../shared/ui.tsx";
+import { SignInAgain, SignInPage } from "../shared/sign_in.tsx";
+import { Empty, ErrorBox, Messages, undoLast } from "../shared/ui.tsx";
 import { CommandBox } from "./command_box.tsx";
-import { Icon, Mark } from "./icons.tsx";
-import { SignInAgain, SignInPage } from "./sign_in.tsx";
+import { Icon } from "./icons.tsx";
 import { t } from "./texts.ts";
-import { setTheme, theme, type Theme } from "./theme.ts";
 
 type Section = { id: "overview" | "databases" | "people" | "mail" | "replication" | "tasks" | "log" | "statistics" | "backups" | "configuration"; key: string; load: () => Promise<{ Page: ComponentType }> };
 
@@ -73,8 +74,8 @@ function Shell() {
         {section ? <Lazy key={section.id} load={section.load} /> : <Empty title={t("notFound")} />}
       </main>
       {open.value === "search" && <CommandBox close={() => (open.value = "")} sections={sections.map(({ id }) => ({ id, title: t(id) }))} />}
-      {open.value === "keys" && <KeysPage />}
-      {open.value === "account" && <Account />}
+      {open.value === "keys" && <KeysPage close={() => (open.value = "")} />}
+      {open.value === "account" && <Account close={() => (open.value = "")} showKeys={() => (open.value = "keys")} />}
       {needsSignIn.value && <SignInAgain />}
       <Messages />
     </div>
@@ -105,41 +106,5 @@ function Top() {
         <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21c0-9 16-9 16 0" /></svg><span>{person.value?.name}</span>
       </button>
     </header>
-  );
-}
-
-function Account() {
-  const close = () => (open.value = "");
-  return (
-    <Dialog title={person.value?.name ?? ""} close={close}>
-      <div class="field"><label for="theme">{t("theme")}</label>
-        <select id="theme" value={theme.value} onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
-          <option value="system">{t("themeSystem")}</option><option value="light">{t("themeLight")}</option><option value="dark">{t("themeDark")}</option>
-        </select></div>
-      <div class="field"><label for="language">{t("language")}</label>
-        <select id="language" value={language.value} onChange={(event) => setLanguage(event.currentTarget.value as (typeof LANGUAGES)[number])}>
-          <option value="en" lang="en">English</option><option value="de" lang="de">Deutsch</option>
-        </select></div>
-      <div class="spread">
-        <button type="button" onClick={() => (open.value = "keys")}>{t("keys")} <kbd>?</kbd></button>
-        <button type="button" onClick={() => void signOut()}>{t("signOut")}</button>
-      </div>
-    </Dialog>
-  );
-}
-
-function KeysPage() {
-  return (
-    <Dialog title={t("keys")} close={() => (open.value = "")}>
-      <label class="check">
-        <input type="checkbox" checked={singleKeys.value} onChange={(event) => {
-          singleKeys.value = event.currentTarget.checked;
-          localStorage.setItem("keys", singleKeys.value ? "on" : "off");
-        }} />{t("singleKeys")}
-      </label>
-      <table><tbody>
-        {bindings().sort((a, b) => (a.keys < b.keys ? -1 : 1)).map(({ keys, what }) => <tr><td>{keys.split(" ").map((key) => <><kbd>{key}</kbd> </>)}</td><td>{what}</td></tr>)}
-      </tbody></table>
-    </Dialog>
   );
 }

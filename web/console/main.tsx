@@ -7,7 +7,7 @@ import { listen } from "../shared/keys.ts";
 import { follow } from "../shared/route.ts";
 import { complain } from "../shared/ui.tsx";
 import { App } from "./app.tsx";
-import { applyTheme } from "./theme.ts";
+import { applyTheme } from "../shared/theme.ts";
 
 document.documentElement.lang = language.value;
 applyTheme();

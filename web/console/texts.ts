@@ -1,9 +1,10 @@
 // The console's texts.
 
 import { translator } from "../shared/i18n.ts";
+import { SHARED } from "../shared/texts.ts";
 
 export const t = translator({
-  skip: ["Skip to the content", "Zum Inhalt springen"],
+  ...SHARED,
   overview: ["Overview", "Übersicht"],
   databases: ["Databases", "Datenbanken"],
   people: ["People", "Personen"],
@@ -18,26 +19,11 @@ export const t = translator({
   search: ["Go to…", "Gehe zu …"],
   searchHint: ["A page, a database or a console command", "Eine Seite, eine Datenbank oder ein Konsolenbefehl"],
   runCommand: ["Run on the console: {command}", "Auf der Konsole ausführen: {command}"],
-  theme: ["Theme", "Erscheinungsbild"],
-  themeSystem: ["As the system", "Wie das System"],
-  themeLight: ["Light", "Hell"],
-  themeDark: ["Dark", "Dunkel"],
-  language: ["Language", "Sprache"],
-  signOut: ["Sign out", "Abmelden"],
-  account: ["Account: {name}", "Konto: {name}"],
-  keys: ["Keys", "Tasten"],
-  singleKeys: ["Keys without Ctrl do something", "Tasten ohne Strg tun etwas"],
   undo: ["Undo the last action", "Letzte Aktion rückgängig machen"],
   pause: ["Pause or continue live pages", "Laufende Seiten anhalten oder fortsetzen"],
   paused: ["Paused", "Angehalten"],
   live: ["Live", "Laufend"],
-  notFound: ["There is no such page.", "Diese Seite gibt es nicht."],
 
-  signIn: ["Sign in", "Anmelden"],
-  signInAgain: ["Your session has ended. Sign in again to go on; nothing on this page is lost.", "Ihre Sitzung ist abgelaufen. Melden Sie sich erneut an; auf dieser Seite geht nichts verloren."],
-  name: ["Name", "Name"],
-  password: ["Password", "Passwort"],
-  wrongPassword: ["The name or the password is wrong.", "Name oder Passwort ist falsch."],
   noAdministrator: ["You are not an administrator of this server, so only databases that you may read can be opened. Type the name of one.", "Sie verwalten diesen Server nicht und können nur Datenbanken öffnen, die Sie lesen dürfen. Geben Sie den Namen einer Datenbank ein."],
   openDatabase: ["Open", "Öffnen"],
 
@@ -255,7 +241,6 @@ export const t = translator({
   newPerson: ["New person", "Neue Person"],
   personCreated: ["{name} was added.", "{name} wurde hinzugefügt."],
   setPassword: ["Set password", "Passwort setzen"],
-  newPassword: ["New password", "Neues Passwort"],
   passwordSet: ["The password of {name} was set.", "Das Passwort von {name} wurde gesetzt."],
   openDocument: ["Open document", "Dokument öffnen"],
   noPeople: ["Nobody matches", "Niemand passt"],

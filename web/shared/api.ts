@@ -17,6 +17,8 @@ export class ApiError extends Error {
     readonly reason: string,
     readonly asked: string,
     readonly requestId: string,
+    /** The whole answer. */
+    readonly content: Json = null,
   ) {
     super(reason);
   }
@@ -98,7 +100,7 @@ async function contentOf(answer: Response, asked: string): Promise<Json> {
   }
   if (answer.ok) return content;
   const { error, reason } = (content ?? {}) as { error?: string; reason?: string };
-  throw new ApiError(answer.status, error ?? "error", reason ?? answer.statusText, asked, requestId);
+  throw new ApiError(answer.status, error ?? "error", reason ?? answer.statusText, asked, requestId, content);
 }
 
 function signedInAgain(): Promise<void> {
@@ -114,8 +116,17 @@ export async function findPerson(): Promise<void> {
 
 /** Signs somebody in; requests that waited for it go on, if it is the same person. */
 export async function signIn(name: string, password: string): Promise<void> {
+  await enter({ name, password });
+}
+
+/** The second step, where the first one said which. */
+export async function signInByCode(step: string, code: string): Promise<void> {
+  await enter({ step, code });
+}
+
+async function enter(proof: Json): Promise<void> {
   const before = person.value?.name;
-  const told = await ask<{ name: string; roles: string[] }>("POST", "_session", {}, { body: { name, password } });
+  const told = await ask<{ name: string; roles: string[] }>("POST", "_session", {}, { body: proof });
   if (before && before !== told.name) location.reload();
   person.value = { name: told.name, roles: told.roles };
   needsSignIn.value = false;

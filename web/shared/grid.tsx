@@ -24,6 +24,10 @@ type Props<T> = {
   version?: unknown;
   fetchPage: (start: number, limit: number) => Promise<T[]>;
   open?: (row: T, position: number) => void;
+  /** Told of the row that has the place of the keyboard, once it is there. */
+  atRow?: (row: T, position: number) => void;
+  /** Rows open as the keyboard comes to them. */
+  opensOnMove?: boolean;
   /** Keys on a row, besides those that move. */
   onKey?: (key: string, row: T) => boolean;
   pageSize?: number;
@@ -111,6 +115,11 @@ export function Grid<T>(props: Props<T>) {
     if (position === active && body.current?.contains(document.activeElement)) open?.(row, position);
   });
 
+  const current = pages.row(active);
+  useEffect(() => {
+    if (current !== undefined) props.atRow?.(current, active);
+  }, [current, active]);
+
   function show(row: number, atTop = false) {
     const element = body.current;
     if (!element) return;
@@ -123,6 +132,7 @@ export function Grid<T>(props: Props<T>) {
   function move(to: number) {
     const row = Math.max(0, Math.min(count - 1, to));
     wantsFocus.current = true;
+    if (props.opensOnMove && row !== active) wantsOpen.current = row;
     setActive(row);
     show(row);
   }

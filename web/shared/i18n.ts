@@ -47,7 +47,7 @@ export function translator<Table extends { [key: string]: readonly [string, stri
 }
 
 /** The language as the person's region writes numbers and dates. */
-function locale(): string {
+export function locale(): string {
   const region = typeof navigator === "undefined" ? "" : navigator.language;
   return region.startsWith(language.value) ? region : language.value;
 }

@@ -2,7 +2,8 @@
 
 import { translator } from "./i18n.ts";
 
-export const t = translator({
+/** The table, for programs that have more. */
+export const SHARED = {
   noAnswer: ["The server does not answer.", "Der Server antwortet nicht."],
   requestId: ["request", "Anfrage"],
   retry: ["Try again", "Erneut versuchen"],
@@ -13,4 +14,26 @@ export const t = translator({
   chartTable: ["Show as a table", "Als Tabelle zeigen"],
   chartNone: ["Nothing has been recorded for this time.", "Für diese Zeit ist nichts aufgezeichnet."],
   time: ["Time", "Zeit"],
-});
+  theme: ["Theme", "Erscheinungsbild"],
+  themeSystem: ["As the system", "Wie das System"],
+  themeLight: ["Light", "Hell"],
+  themeDark: ["Dark", "Dunkel"],
+  language: ["Language", "Sprache"],
+  signOut: ["Sign out", "Abmelden"],
+  account: ["Account: {name}", "Konto: {name}"],
+  keys: ["Keys", "Tasten"],
+  singleKeys: ["Keys without Ctrl do something", "Tasten ohne Strg tun etwas"],
+  signIn: ["Sign in", "Anmelden"],
+  signInAgain: ["Your session has ended. Sign in again to go on; nothing on this page is lost.", "Ihre Sitzung ist abgelaufen. Melden Sie sich erneut an; auf dieser Seite geht nichts verloren."],
+  name: ["Name", "Name"],
+  password: ["Password", "Passwort"],
+  wrongPassword: ["The name or the password is wrong.", "Name oder Passwort ist falsch."],
+  skip: ["Skip to the content", "Zum Inhalt springen"],
+  notFound: ["There is no such page.", "Diese Seite gibt es nicht."],
+  newPassword: ["New password", "Neues Passwort"],
+  code: ["Code of your authenticator, or a recovery code", "Code Ihres Authenticators oder ein Wiederherstellungscode"],
+  wrongCode: ["The code is wrong, or was used already.", "Der Code ist falsch oder wurde schon benutzt."],
+  setUpFirst: ["Your account needs a second factor, which is not set up yet. Ask an administrator.", "Ihr Konto braucht einen zweiten Faktor, der noch nicht eingerichtet ist. Fragen Sie die Verwaltung."],
+} as const;
+
+export const t = translator(SHARED);

@@ -58,6 +58,7 @@ mod intake;
 mod linger;
 mod mail_rules;
 mod mail_setup;
+mod message_parts;
 mod multipart;
 mod observer;
 mod open_revisions;

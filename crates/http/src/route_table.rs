@@ -12,8 +12,8 @@ use crate::view::{self, Listing};
 use crate::{
     access_list, acme, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
     database_updates, databases, design, document, find, folder, handler, held, indexes, mail_rules,
-    mail_setup, openapi, provider_sign_in, replication, server_pages, session, settings, text_search,
-    transaction, unread, web_pages, write,
+    mail_setup, message_parts, openapi, provider_sign_in, replication, server_pages, session, settings,
+    text_search, transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -513,6 +513,14 @@ static ROUTES: &[Route] = &[
         methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(web_pages::file(c))))],
     },
     Route {
+        path: "/_app",
+        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(web_pages::client(c))))],
+    },
+    Route {
+        path: "/_app/{file...}",
+        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(web_pages::client_file(c))))],
+    },
+    Route {
         path: "/{db}",
         methods: &[
             act("DELETE", Operation::DeleteDatabase, ADMINISTRATOR, NOTHING, NONE, |c, _| {
@@ -873,6 +881,20 @@ static ROUTES: &[Route] = &[
             act("PUT", Operation::UpdateNote, DEPOSITOR, DOCUMENT, WRITE, |c, b| Box::pin(write::put(c, b))),
             act("COPY", Operation::UpdateNote, DEPOSITOR, NOTHING, WRITE, |c, _| Box::pin(copy::copy(c))),
         ],
+    },
+    Route {
+        path: "/{db}/{docid}/_message",
+        methods: &[get(Operation::ReadObject, READER, NONE, |c, _| Box::pin(message_parts::outline(c)))],
+    },
+    Route {
+        path: "/{db}/{docid}/_body",
+        methods: &[get(Operation::ReadObject, READER, &["pictures"], |c, _| {
+            Box::pin(message_parts::body(c))
+        })],
+    },
+    Route {
+        path: "/{db}/{docid}/_file/{number}",
+        methods: &[get(Operation::ReadObject, READER, NONE, |c, _| Box::pin(message_parts::file(c)))],
     },
     Route {
         path: "/{db}/{docid}/{attname...}",

@@ -7,7 +7,8 @@
 //! answer comes from. So no snapshot outlives an answer, and numbers never belong to another state than the answer does.
 //!
 //! **Messages.** A [`MapBuilder`] takes a message's bytes as they come and makes a [`MessageMap`]: where its parts are, how long they are
-//! decoded, ENVELOPE, BODYSTRUCTURE and the first words. Sections are then ranges of the source.
+//! decoded, ENVELOPE, BODYSTRUCTURE and the first words. Sections are then ranges of the source. What people read of it in a browser are
+//! its [texts and files](MessageMap::shown_texts), and HTML that was [made harmless](safe_html).
 //!
 //! *Invariant*: pure: no sockets, no clock, no storage. Whatever the bytes, nothing panics, and depth, parts, ranges and kept bytes have
 //! limits; the ranges of a map lie within its message.
@@ -25,9 +26,11 @@ mod media;
 mod numbers;
 mod part;
 mod preview;
+mod safe;
 mod section;
 mod select;
 mod sent;
+mod shown;
 mod structure;
 mod subject;
 mod text;
@@ -39,9 +42,11 @@ pub use decode::{Decoder, TransferEncoding};
 pub use field::{Field, FieldFilter, fields};
 pub use map::{MapPart, MessageMap, PartKind, Span};
 pub use numbers::{NumberSet, TooManyRanges};
+pub use safe::{SafeHtml, SafeOptions, html_of_text, safe_html};
 pub use section::{SectionContent, locate, locate_part};
 pub use select::{FolderIndex, Messages, Picked, Selection, narrow, select};
 pub use sent::SentDate;
+pub use shown::{ShownFile, ShownText};
 pub use subject::{BaseSubject, base_subject};
 pub use text::{MessageFile, MessageText};
 pub use view::{FolderState, FolderView, GhostRange};

@@ -61,15 +61,15 @@ pub(crate) fn run(
     stopped?;
     let configuration = demo_mail::write_configuration(&folder).map_err(Failure::work)?;
     terminal.say(&format!(
-        "\nThe report: {}\nThe server again: {} serve --config {} --data-dir {}\nThen its console: http://127.0.0.1:5984/_utils/   \
-         ({}: see {}; or {} with the password {PEOPLE_PASSWORD})\n{}",
+        "\nThe report: {}\nThe server again: {} serve --config {} --data-dir {}\nThen mail in the browser: http://127.0.0.1:5984/_app/ ({}, password {PEOPLE_PASSWORD})\n\
+         and the console: http://127.0.0.1:5984/_utils/ ({}: see {})\n{}",
         folder.join("report/report.html").display(),
         std::env::args().next().unwrap_or_else(|| "scrinium".to_owned()),
         configuration.display(),
         folder.join("data").display(),
+        name(1),
         credentials.name,
         folder.join("data").join(crate::credentials::FILE_NAME).display(),
-        name(1),
         demo_mail::how_to(&name(1), PEOPLE_PASSWORD),
     ));
     Ok(())

@@ -1,4 +1,4 @@
-//! The files of the web console: which there are, in which encodings, and the headers that go with them.
+//! The files of the web console and of the client: which there are, in which encodings, and the headers that go with them.
 //!
 //! `web/` is built by Node into a folder of files, compressed beforehand, and a list of them. The folder that
 //! `SCRINIUM_WEB` names when this crate is compiled is built into the server. Without it there is one page, which says so.
@@ -27,38 +27,77 @@ pub struct Page {
     gzip: Option<&'static [u8]>,
 }
 
-/// What a page may do in a browser: run the console's own files and talk to this server. There is no inline script or style, no
+/// What a page may do in a browser: run its own files and talk to this server. There is no inline script or style, no
 /// other site, no frame around it, and no text that becomes markup (Trusted Types without a policy).
-const CONTENT_SECURITY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-     font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; \
-     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+macro_rules! content_security {
+    ($more:literal) => {
+        concat!(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+             font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; form-action 'none'; \
+             base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+            $more
+        )
+    };
+}
+
+const CONTENT_SECURITY: &str = content_security!("");
+/// Messages lie in frames, whose pages have a policy of their own.
+const CLIENT_CONTENT_SECURITY: &str = content_security!("; frame-src 'self'");
 
 const PERMISSIONS: &str =
     "camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), usb=()";
 
-/// Headers of every page, in lower case; `nosniff` is in every answer of the server.
-pub const SECURITY_HEADERS: [(&str, &str); 5] = [
-    ("content-security-policy", CONTENT_SECURITY),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("referrer-policy", "no-referrer"),
-    ("permissions-policy", PERMISSIONS),
-];
+/// A program that is opened in a browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// For administrators and developers.
+    Console,
+    /// For people: mail.
+    Client,
+}
 
-/// The page that opens the console.
-const FIRST: &str = "index.html";
+impl Program {
+    /// The page that opens it.
+    const fn first(self) -> &'static str {
+        match self {
+            Self::Console => "index.html",
+            Self::Client => "app.html",
+        }
+    }
+
+    /// Headers of every page, in lower case; `nosniff` is in every answer of the server.
+    #[must_use]
+    pub const fn security_headers(self) -> [(&'static str, &'static str); 5] {
+        let content_security = match self {
+            Self::Console => CONTENT_SECURITY,
+            Self::Client => CLIENT_CONTENT_SECURITY,
+        };
+        [
+            ("content-security-policy", content_security),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("referrer-policy", "no-referrer"),
+            ("permissions-policy", PERMISSIONS),
+        ]
+    }
+}
 
 static BUILT_IN: &[Page] = include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
-static ABSENT: &[Page] = &[Page {
-    path: FIRST,
-    media_type: "text/html; charset=utf-8",
-    etag: "absent",
-    immutable: false,
-    plain: include_bytes!("absent.html"),
-    brotli: None,
-    gzip: None,
-}];
+/// What both programs show that were not built in.
+const fn absent(path: &'static str) -> Page {
+    Page {
+        path,
+        media_type: "text/html; charset=utf-8",
+        etag: "absent",
+        immutable: false,
+        plain: include_bytes!("absent.html"),
+        brotli: None,
+        gzip: None,
+    }
+}
+
+static ABSENT: &[Page] = &[absent(Program::Console.first()), absent(Program::Client.first())];
 
 static PAGES: LazyLock<&'static [Page]> = LazyLock::new(|| {
     let built = on_disk().unwrap_or(BUILT_IN);
@@ -71,10 +110,10 @@ pub fn pages() -> &'static [Page] {
     *PAGES
 }
 
-/// The file at an address; the empty one is that of the first page.
+/// The file at an address below a program's; the empty one is that of its first page.
 #[must_use]
-pub fn find(path: &str) -> Option<&'static Page> {
-    let wanted = if path.is_empty() { FIRST } else { path };
+pub fn find(program: Program, path: &str) -> Option<&'static Page> {
+    let wanted = if path.is_empty() { program.first() } else { path };
     pages().iter().find(|page| page.path == wanted)
 }
 
@@ -154,17 +193,22 @@ mod tests {
 
     #[test]
     fn there_is_always_a_first_page_and_nothing_outside_the_list() {
-        assert_eq!(find("").unwrap().path, FIRST);
-        for path in ["/", "../Cargo.toml", "index.html/", "INDEX.HTML", "pages.tsv", "\0"] {
-            assert!(find(path).is_none(), "{path:?}");
+        for program in [Program::Console, Program::Client] {
+            assert_eq!(find(program, "").unwrap().path, program.first());
+            for path in ["/", "../Cargo.toml", "index.html/", "INDEX.HTML", "pages.tsv", "\0"] {
+                assert!(find(program, path).is_none(), "{path:?}");
+            }
         }
     }
 
     #[test]
     fn no_inline_script_and_no_other_site_is_let_in() {
-        for refused in ["unsafe-inline", "unsafe-eval", "http:", "https:", "*"] {
-            assert!(!CONTENT_SECURITY.contains(refused), "{refused}");
+        for policy in [CONTENT_SECURITY, CLIENT_CONTENT_SECURITY] {
+            for refused in ["unsafe-inline", "unsafe-eval", "http:", "https:", "*"] {
+                assert!(!policy.contains(refused), "{refused}");
+            }
         }
-        assert!(SECURITY_HEADERS.iter().all(|(name, value)| name.is_ascii() && value.is_ascii()));
+        let headers = [Program::Console, Program::Client].map(Program::security_headers);
+        assert!(headers.as_flattened().iter().all(|(name, value)| name.is_ascii() && value.is_ascii()));
     }
 }

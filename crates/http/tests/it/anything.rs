@@ -181,6 +181,7 @@ impl Anything {
                 "view" => "v",
                 "docid" | "localid" => "x",
                 "attname" => "a",
+                "number" => "0",
                 "folder" => "Inbox",
                 "special" | "function" => "_x",
                 "type" => "json",

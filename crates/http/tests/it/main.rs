@@ -38,6 +38,7 @@ mod lingering;
 mod mail_setup;
 mod mango;
 mod matrix;
+mod message_parts;
 mod multipart;
 mod observer;
 mod passwords;

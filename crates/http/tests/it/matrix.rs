@@ -92,6 +92,8 @@ const LISTED: &[&str] = &[
     "/_scheduler/docs/{replicator}/{order}",
     "/_utils",
     "/_utils/{file...}",
+    "/_app",
+    "/_app/{file...}",
     "/{db}",
     "/{db}/_all_docs",
     "/{db}/_all_docs/queries",
@@ -144,6 +146,9 @@ const LISTED: &[&str] = &[
     "/{db}/_design/{ddoc}/{attname...}",
     "/{db}/{special...}",
     "/{db}/{docid}",
+    "/{db}/{docid}/_message",
+    "/{db}/{docid}/_body",
+    "/{db}/{docid}/_file/{number}",
     "/{db}/{docid}/{attname...}",
 ];
 
@@ -170,6 +175,7 @@ fn parts_of(part: &str) -> Vec<String> {
         "{handler}" => &["echo", "store"],
         "{target...}" => &["hid-s", "hid-c", "half-w"],
         "{function...}" => &["_show/x/hid-s"],
+        "{number}" => &["0"],
         "{attname...}" => &["rosebud.txt"],
         "{special...}" => &["_nothing"],
         "{docid}" => &["hid-s", "hid-c", "hid-t", "open", "half-w", "half-l"],
@@ -243,7 +249,7 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "states" => &["running", "failed,completed"],
         "revs" | "revs_info" | "conflicts" | "deleted_conflicts" | "local_seq" | "latest" | "attachments"
         | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" | "basic"
-        | "snippets" | "exact_total" | "all_words" => &["true"],
+        | "pictures" | "snippets" | "exact_total" | "all_words" => &["true"],
         other => panic!("the matrix does not know what the parameter {other} may be"),
     }
 }

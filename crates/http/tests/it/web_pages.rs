@@ -25,6 +25,13 @@ async fn the_console_opens_without_a_name_under_a_strict_policy() {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
     }
+    let client = server.ask_as("", "GET", "/_app", ()).await.expect(301);
+    assert_eq!(client.header("location"), Some("_app/"));
+    let client = server.ask_as("", "GET", "/_app/", ()).await.expect(200);
+    let policy = client.header("content-security-policy").unwrap();
+    for part in ["default-src 'none'", "script-src 'self';", "frame-src 'self'", "frame-ancestors 'none'"] {
+        assert!(policy.contains(part), "{part} is not in {policy}");
+    }
     for page in scrinium_web_pages::pages() {
         let answer = server.ask_as("", "GET", &format!("/_utils/{}", page.path), ()).await.expect(200);
         assert_eq!(answer.header("content-type"), Some(page.media_type), "{}", page.path);
@@ -47,10 +54,13 @@ async fn nothing_but_the_consoles_files_is_below_its_address() {
         "/_utils/pages.tsv",
         "/_utils/INDEX.HTML",
         "/_utils/%3Cscript%3E",
+        "/_app/../Cargo.toml",
+        "/_app/%2e%2e/%2e%2e/etc/passwd",
+        "/_app/app.html/x",
         &long,
     ] {
         let refused = server.ask_as("", "GET", path, ()).await;
-        refused.expect_error(404, "not_found", "The web console has no such file.");
+        refused.expect_error(404, "not_found", "There is no such file of the web pages.");
     }
     server.ask_as("", "GET", "/_utils/%ff", ()).await.expect(400);
     for method in ["PUT", "POST", "DELETE", "COPY"] {

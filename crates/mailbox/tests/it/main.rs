@@ -5,5 +5,6 @@
 
 mod dovecot;
 mod map;
+mod safe;
 mod subject;
 mod view;

@@ -1,0 +1,108 @@
+// The frame around mail: folders, search, the person, keys.
+
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { Account, KeysPage } from "../shared/account.tsx";
+import { isAdministrator, needsSignIn, person } from "../shared/api.ts";
+import { language } from "../shared/i18n.ts";
+import { bind } from "../shared/keys.ts";
+import { Mark } from "../shared/mark.tsx";
+import { go, place } from "../shared/route.ts";
+import { SignInAgain, SignInPage } from "../shared/sign_in.tsx";
+import { attempt, Messages, undoLast } from "../shared/ui.tsx";
+import { Composer, composing, write } from "./composer.tsx";
+import { Folders } from "./folders.tsx";
+import { FolderPage } from "./list.tsx";
+import { folderFor, folders, INBOX, readFolders, round, type Use } from "./mailbox.ts";
+import { Password } from "./password.tsx";
+import { SearchPage } from "./search.tsx";
+import { t } from "./texts.ts";
+
+/** Looked for new mail, while the page is seen. */
+const LOOK_EVERY_MS = 5000;
+
+const open = signal<"" | "keys" | "account" | "password">("");
+
+export function App() {
+  if (person.value === undefined) return <Messages />;
+  if (person.value === null) return <><SignInPage /><Messages /></>;
+  return <Shell />;
+}
+
+const toUse = (use: Use) => go(["mail", folderFor(use)?.name ?? INBOX]);
+
+function useGlobalKeys() {
+  useEffect(() => bind([
+    { keys: "g i", what: t("goInbox"), run: () => go(["mail", INBOX]) },
+    { keys: "g d", what: t("goDrafts"), run: () => toUse("drafts") },
+    { keys: "g t", what: t("goSent"), run: () => toUse("sent") },
+    { keys: "g a", what: t("goArchive"), run: () => toUse("archive") },
+    { keys: "c", what: t("compose"), run: () => write() },
+    { keys: "/", what: t("search"), run: () => document.querySelector<HTMLInputElement>(".top input[type=search]")?.focus() },
+    { keys: "z", what: t("undo"), run: undoLast },
+    { keys: "N", what: t("refresh"), run: () => void look() },
+    { keys: "?", what: t("keys"), run: () => (open.value = "keys") },
+  ]), [language.value]);
+}
+
+async function look(): Promise<void> {
+  await attempt(readFolders);
+  round.value++;
+}
+
+function Shell() {
+  useGlobalKeys();
+  useEffect(() => {
+    void attempt(readFolders);
+    // What fails here is tried again; what the person asks for says why it fails.
+    const timer = setInterval(() => !document.hidden && void readFolders().catch(() => undefined), LOOK_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const [section = "mail", name = INBOX] = place.value.segments;
+  const unread = folders.value?.find((folder) => folder.name === INBOX)?.unread ?? 0;
+  useEffect(() => {
+    document.title = `${unread > 0 ? `(${unread}) ` : ""}${t("mail")} – Scrinium`;
+  });
+  const close = () => (open.value = "");
+  return (
+    <div class="shell mail-shell">
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>("main")?.focus(); }}>{t("skip")}</a>
+      <Top />
+      <Folders current={section === "mail" ? name : ""} />
+      <div class="behind" />
+      <main id="main" tabIndex={-1}>
+        {section === "search" ? <SearchPage /> : <FolderPage key={name} name={name} />}
+      </main>
+      {composing.value && <Composer key={composing.value.id} />}
+      {open.value === "keys" && <KeysPage close={close} />}
+      {open.value === "password" && <Password close={close} />}
+      {open.value === "account" && (
+        <Account close={close} showKeys={() => (open.value = "keys")}>
+          <div class="buttons">
+            <button type="button" onClick={() => (open.value = "password")}>{t("changePassword")}</button>
+            {isAdministrator() && <a class="button" href="../_utils/">{t("toConsole")}</a>}
+          </div>
+        </Account>
+      )}
+      {needsSignIn.value && <SignInAgain />}
+      <Messages />
+    </div>
+  );
+}
+
+function Top() {
+  const [typed, setTyped] = useState(place.value.parameters["q"] ?? "");
+  return (
+    <header class="top">
+      <a class="brand" href="#/mail/Inbox"><Mark /> Scrinium</a>
+      <form role="search" class="search" onSubmit={(event) => { event.preventDefault(); if (typed.trim()) go(["search"], { q: typed.trim() }); }}>
+        <input type="search" aria-label={t("search")} placeholder={t("search")} title={t("searchHint")} value={typed} onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} />
+      </form>
+      <span class="grow" />
+      <button type="button" class="account" aria-label={t("account", { name: person.value?.name ?? "" })} onClick={() => (open.value = "account")}>
+        <svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21c0-9 16-9 16 0" /></svg><span>{person.value?.name}</span>
+      </button>
+    </header>
+  );
+}

@@ -1,0 +1,60 @@
+// The page on which somebody signs in, and the same above a page whose session has ended.
+
+import { useRef, useState } from "preact/hooks";
+import { ApiError, person, signIn, signInByCode, signOut } from "./api.ts";
+import { Mark } from "./mark.tsx";
+import { t } from "./texts.ts";
+import { Dialog, Field, Form } from "./ui.tsx";
+
+/** What the server wants of somebody whose password alone is not enough. */
+type SecondStep = { step?: string; second_steps?: string[] };
+
+function SignInForm({ name }: { name?: string | undefined }) {
+  const form = useRef<HTMLDivElement>(null);
+  const [second, setSecond] = useState<SecondStep>();
+  const value = (field: string) => form.current!.querySelector<HTMLInputElement>(`[name=${field}]`)!.value;
+  const send = async () => {
+    try {
+      await (second?.step ? signInByCode(second.step, value("code").trim()) : signIn(value("name"), value("password")));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
+      if (error.error === "second_step_required") return setSecond(error.content as SecondStep);
+      if (second) throw new Error(t("wrongCode"));
+      throw /incorrect/i.test(error.reason) ? new Error(t("wrongPassword")) : error;
+    }
+  };
+  if (second && !second.second_steps?.includes("code")) return <p class="note warn">{t("setUpFirst")}</p>;
+  return (
+    <Form send={send} label={t("signIn")}>
+      <div ref={form} key={second ? "second" : "first"}>
+        {second
+          ? <Field label={t("code")} name="code" autocomplete="one-time-code" required first autofocus />
+          : <>
+              <Field label={t("name")} name="name" autocomplete="username" autocapitalize="none" spellcheck={false} required first={!name} autofocus={!name} defaultValue={name ?? ""} />
+              <Field label={t("password")} name="password" type="password" autocomplete="current-password" required first={Boolean(name)} />
+            </>}
+      </div>
+    </Form>
+  );
+}
+
+export function SignInPage() {
+  return (
+    <main class="welcome">
+      <div class="card">
+        <h1><Mark /> Scrinium</h1>
+        <SignInForm />
+      </div>
+    </main>
+  );
+}
+
+export function SignInAgain() {
+  return (
+    <Dialog title={t("signIn")}>
+      <p>{t("signInAgain")}</p><br />
+      <SignInForm name={person.value?.name} />
+      <div class="buttons"><button type="button" class="plain" onClick={() => void signOut()}>{t("signOut")}</button></div>
+    </Dialog>
+  );
+}
