@@ -198,6 +198,12 @@ impl Access {
         self.limits().map_or(Level::Manager, |limited| limited.level)
     }
 
+    /// Whether documents that the person may edit may also be deleted by them.
+    #[must_use]
+    pub fn may_delete(&self) -> bool {
+        self.limits().is_none_or(|limited| limited.may_delete)
+    }
+
     /// Whether this is the access of the server itself or of a server administrator.
     #[must_use]
     pub fn is_everything(&self) -> bool {

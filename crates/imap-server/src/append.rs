@@ -3,14 +3,15 @@
 use std::io;
 
 use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, INTERNAL_DATE, Result, new_id};
-use scrinium_imap::{Answer, NewMessage, Refusal};
+use scrinium_imap::{Answer, NewMessage, Refusal, SystemFlags};
+use scrinium_imap_wire::{DateTime, Flag};
 use scrinium_mail::{
     MEMORY_BYTES, MessageOptions, MessageSource, SourceWriter, memo_of_reader, stored_source,
 };
 use scrinium_mailbox::NumberSet;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::mail_file::{MailFile, refusal_of};
+use crate::mail_file::{MailFile, Place, refusal_of};
 use crate::time::milliseconds;
 use crate::tracker::number_of;
 
@@ -22,6 +23,13 @@ pub(crate) struct Appending {
 }
 
 impl Appending {
+    /// In which database the messages go.
+    pub(crate) fn place(&self) -> Place {
+        let first = self.whole.first().map(|(message, _)| message);
+        let first = first.or_else(|| self.open.as_ref().map(|(message, _)| message));
+        first.map_or(Place::Own, |message| Place::of(message.mailbox.as_str()).0)
+    }
+
     /// The next message of the command begins.
     ///
     /// # Errors
@@ -71,12 +79,18 @@ impl Appending {
     ) -> Result<(u32, Vec<u32>)> {
         let unkept = |error: io::Error| DatabaseError::Internal { reason: error.to_string() };
         self.close().map_err(unkept)?;
-        file.check_editor()?;
         let Some((first, _)) = self.whole.first() else { return Err(DatabaseError::missing()) };
-        let folder = file.folder(first.mailbox.as_str())?;
+        let (place, name) = Place::of(first.mailbox.as_str());
+        if place != file.place {
+            return Err(DatabaseError::missing());
+        }
+        let folder = file.folder(name)?;
+        file.check_author()?;
         let (mut edits, mut ids) = (Vec::new(), Vec::new());
         for (message, source) in &self.whole {
-            let edit = edit_of((file, &folder.name), (message, source), now_ms)?;
+            let (flags, keywords, date) = (message.flags, &message.keywords, message.date.as_ref());
+            let brought = Brought { flags, keywords, date };
+            let edit = edit_of((file, &folder.name), (&brought, source), now_ms)?;
             ids.push(edit.id.clone().unwrap_or_default());
             edits.push(edit);
         }
@@ -93,18 +107,37 @@ impl Appending {
     }
 }
 
-fn edit_of(
+/// What is known of a message besides its source.
+pub(crate) struct Brought<'b> {
+    pub(crate) flags: SystemFlags,
+    pub(crate) keywords: &'b [Flag],
+    pub(crate) date: Option<&'b DateTime>,
+}
+
+/// Makes a message the document of those who may change nothing but what is theirs.
+pub(crate) fn own(file: &MailFile, memo: &mut Map<String, Value>) {
+    if let Some(author) = file.author() {
+        memo.insert("Authors".to_owned(), json!([author]));
+    }
+}
+
+/// The document that a message becomes.
+///
+/// # Errors
+/// What the store reports, or that the source cannot be read.
+pub(crate) fn edit_of(
     (file, folder): (&MailFile, &str),
-    (message, source): (&NewMessage, &MessageSource),
+    (message, source): (&Brought<'_>, &MessageSource),
     now_ms: u64,
 ) -> Result<Edit> {
     let unreadable = |error: io::Error| DatabaseError::Internal { reason: error.to_string() };
-    let date_ms = message.date.as_ref().map(milliseconds);
+    let date_ms = message.date.map(milliseconds);
     let now = i64::try_from(now_ms).unwrap_or(i64::MAX);
     let options = MessageOptions { delivered_s: Some(date_ms.unwrap_or(now) / 1000) };
     let mut memo = memo_of_reader(|| Ok(source.reader()), source.len(), &options).map_err(unreadable)?;
     source.note_wire_size(&mut memo).map_err(unreadable)?;
-    let zone = message.date.as_ref().map_or(0, |date| date.zone_minutes());
+    own(file, &mut memo);
+    let zone = message.date.map_or(0, |date| date.zone_minutes());
     if let Some(date_ms) = date_ms {
         memo.insert(INTERNAL_DATE.to_owned(), json!([date_ms, zone]));
     }

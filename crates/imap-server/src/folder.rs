@@ -6,17 +6,20 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 use scrinium_database::folder::record::{ANSWERED, DELETED, DRAFT, FLAGGED, Member, MemberChangeKind};
 use scrinium_database::{DatabaseError, FlagsChange, FolderInfo, Result};
+use scrinium_directory::Person;
 use scrinium_imap::{
-    EntriesQuestion, Entry, FolderAnswer, FolderOutcome, FolderQuestion, FolderRequest, StoreQuestion,
-    StoredEntry, SystemFlags,
+    EntriesQuestion, Entry, FolderAnswer, FolderOutcome, FolderQuestion, FolderRequest, MapNeed,
+    StoreQuestion, StoredEntry, SystemFlags,
 };
 use scrinium_imap_wire::{Flag, SequenceSet, StoreAction};
 use scrinium_mailbox::{
     FolderIndex as _, FolderView, Messages as Named, NumberSet, Picked, Selection, Span, narrow, select,
 };
 
+use crate::desk::FolderHandle;
 use crate::mail_file::{MailFile, refusal_of};
-use crate::message::{Messages, content_id};
+use crate::message::{Beginning, Messages, content_id};
+use crate::surroundings::Surroundings;
 use crate::time::date_time;
 use crate::tracker::{FolderTracker, Tracked, number_of};
 use crate::transfer;
@@ -24,8 +27,19 @@ use crate::transfer;
 /// Changes that one step looks through.
 const CHANGES_AT_ONCE: usize = 1_000;
 
+/// Who asks, about which folder, and with what it is answered.
+pub(crate) struct Ground<'g> {
+    pub(crate) shared: &'g Surroundings,
+    pub(crate) person: &'g Person,
+    pub(crate) file: &'g MailFile,
+    pub(crate) open: &'g FolderHandle,
+    /// The messages that alone can be what a search looks for, where that is known.
+    pub(crate) candidates: Option<&'g RoaringBitmap>,
+}
+
 /// What the questions of one session are answered with.
 pub(crate) struct FolderDesk<'d> {
+    pub(crate) ground: &'d Ground<'d>,
     pub(crate) file: &'d MailFile,
     pub(crate) messages: &'d Messages,
     pub(crate) tracker: &'d FolderTracker,
@@ -51,14 +65,9 @@ pub(crate) struct Found {
 }
 
 /// Answers a question. The view comes back in any case. Blocks.
-pub(crate) fn answer(
-    (file, messages): (&MailFile, &Messages),
-    open: (&FolderTracker, &str),
-    request: FolderRequest,
-    now_ms: u64,
-) -> FolderAnswer {
+pub(crate) fn answer(ground: &Ground<'_>, request: FolderRequest) -> FolderAnswer {
     let FolderRequest { mut view, question, .. } = request;
-    let outcome = begin((file, messages), open, &mut view, now_ms)
+    let outcome = begin(ground, &mut view)
         .and_then(|begun| match begun {
             Some((desk, tracked)) => desk.answer(&mut view, &tracked, question),
             None => Ok(FolderOutcome::Closed),
@@ -74,45 +83,39 @@ pub(crate) fn answer(
 ///
 /// # Errors
 /// What the store reports.
-pub(crate) fn first_of(
-    (file, messages): (&MailFile, &Messages),
-    open: (&FolderTracker, &str),
-    (view, named): (&mut FolderView, &Named),
-    now_ms: u64,
-) -> Result<Option<String>> {
-    let Some((desk, tracked)) = begin((file, messages), open, view, now_ms)? else { return Ok(None) };
+pub(crate) fn first_of(ground: &Ground<'_>, view: &mut FolderView, named: &Named) -> Result<Option<String>> {
+    let Some((desk, tracked)) = begin(ground, view)? else { return Ok(None) };
     let step = step(&tracked, view, &named.resolve(view), 1);
     Ok(desk.found(&step.picked)?.pop().map(|found| found.member.id))
 }
 
-/// Brings a view up to the folder.
+/// The folder as it is now, and the view brought up to it. `None`: the session cannot go on with the view that it has.
 ///
 /// # Errors
-/// What the store reports.
-pub(crate) fn catch_up(
-    (file, messages): (&MailFile, &Messages),
-    open: (&FolderTracker, &str),
+/// [`DatabaseError::NotFound`] if the folder is gone, and what the store reports.
+pub(crate) fn begin<'d>(
+    ground: &'d Ground<'d>,
     view: &mut FolderView,
-    now_ms: u64,
-) -> Result<()> {
-    begin((file, messages), open, view, now_ms).map(drop)
-}
-
-/// The folder as it is now, and the view brought up to it. `None`: the session cannot go on with the view that it has.
-fn begin<'d>(
-    (file, messages): (&'d MailFile, &'d Messages),
-    (tracker, name): (&'d FolderTracker, &str),
-    view: &mut FolderView,
-    now_ms: u64,
 ) -> Result<Option<(FolderDesk<'d>, Tracked)>> {
-    let info = file.folder_numbered(tracker.folder(), name)?;
+    let Ground { shared, file, open, .. } = ground;
+    let tracker = &*open.tracker;
+    let info = file.folder_numbered(tracker.folder(), &open.name)?;
+    // Who may not read all that is here may read other things by now.
+    let by_now = shared.trackers.of(file, tracker.folder())?;
+    if (by_now.is_restricted() || tracker.is_restricted()) && !Arc::ptr_eq(&by_now, &open.tracker) {
+        return Ok(None);
+    }
     let tracked = tracker.up_to_date()?;
-    if info.uid_validity != view.uid_validity() || !tracker.catch_up(view, &tracked)? {
+    if info.uid_validity != view.uid_validity()
+        || tracked.epoch != open.epoch
+        || !tracker.catch_up(view, &tracked)?
+    {
         return Ok(None);
     }
     let keywords = file.database.keywords()?.into_iter();
     let keywords = keywords.filter_map(|(number, keyword)| Some((number, Flag::new(&keyword)?))).collect();
-    Ok(Some((FolderDesk { file, messages, tracker, info, now_ms, keywords }, tracked)))
+    let (messages, now_ms) = (&shared.messages, shared.clock.now_ms());
+    Ok(Some((FolderDesk { ground, file, messages, tracker, info, now_ms, keywords }, tracked)))
 }
 
 impl FolderDesk<'_> {
@@ -315,17 +318,31 @@ impl FolderDesk<'_> {
     }
 
     fn add_content(&self, entry: &mut Entry, question: &EntriesQuestion) -> Result<()> {
-        if !question.wants_map && question.source_bytes == 0 {
+        if question.map == MapNeed::Nothing && question.source_bytes == 0 {
+            return Ok(());
+        }
+        if question.map <= MapNeed::Header
+            && let Some(beginning) = self.beginning(entry)?
+        {
+            let most = usize::try_from(question.source_bytes).unwrap_or(usize::MAX);
+            entry.map = Some(beginning.map);
+            entry.source = beginning.source;
+            entry.source.truncate(most);
             return Ok(());
         }
         let message = self.messages.open(&self.file.database, &entry.content, &self.file.access)?;
         // The folder's own number may be of a release that counted otherwise.
         entry.bytes = message.bytes();
-        if question.wants_map {
+        if question.map != MapNeed::Nothing {
             entry.map = Some(Arc::clone(&message.outline.map));
         }
         entry.source = message.read(Span { start: 0, end: u64::from(question.source_bytes) })?;
         Ok(())
+    }
+
+    /// The header of a message whose length the folder knows; `None` where the whole message must be read.
+    pub(crate) fn beginning(&self, entry: &Entry) -> Result<Option<Beginning>> {
+        self.messages.beginning(&self.file.database, (&entry.content, entry.bytes), &self.file.access)
     }
 
     fn mark(&self, marks: Vec<(String, bool)>) -> Result<()> {
@@ -356,7 +373,7 @@ impl FolderDesk<'_> {
         let changes: Vec<(String, FlagsChange)> =
             before.iter().map(|found| (found.member.id.clone(), self.flags_change(question))).collect();
         if changes.first().is_some_and(|(_, change)| *change != FlagsChange::default()) {
-            self.file.check_editor()?;
+            self.file.check_author()?;
             for changed in self.file.database.change_flags(&changes, &self.file.access)? {
                 match changed {
                     Ok(_) | Err(DatabaseError::NotFound { .. }) => {}

@@ -1,24 +1,40 @@
-//! A person's mail database as a session sees it, and the names of its folders as mailboxes.
+//! A database as a session sees it: where mailboxes lead, and what the person may do there.
 
 use std::sync::Arc;
 
-use scrinium_catalog::Databases;
+use scrinium_catalog::{Databases, NameRange};
 use scrinium_database::folder::name::SEPARATOR;
 use scrinium_database::{
     Access, Database, DatabaseError, FolderInfo, FolderUse, Identity, Level, Oversized, Result, SpecialUse,
 };
-use scrinium_directory::{Directory, NameLookup as _, Person};
+use scrinium_directory::{Directory, Found, NameLookup as _, Person, mail_editors_group, mail_readers_group};
 use scrinium_imap::Refusal;
 use scrinium_mail::{INBOX, JUNK, mail_columns, open_mail_file};
+use scrinium_views::OpenDatabase;
+
+use crate::surroundings::Surroundings;
 
 /// Between the levels of a mailbox's name.
 pub(crate) const LEVEL: char = '/';
 
-/// What stands for a slash in the name of a folder.
+/// What stands for a slash in the name of a folder or database.
 const SHOWN_SLASH: char = '\u{2215}';
 
 /// The mailbox that everybody has (RFC 9051, section 5.1).
 const INBOX_NAME: &str = "INBOX";
+
+/// Below it are other people's mail databases (RFC 2342).
+pub(crate) const USERS: &str = "Users/";
+
+/// Below it are other databases.
+pub(crate) const DATABASES: &str = "Databases/";
+
+/// What the names of mail databases begin with, and the first name behind them.
+const MAIL_FILES: &str = "mail/";
+const BEHIND_MAIL_FILES: &str = "mail0";
+
+/// As many databases are looked at for one list of mailboxes; of a server with more, those that are subscribed to are listed.
+const DATABASES_LISTED: usize = 500;
 
 /// The folders that a mail database gets when its person first comes with a mail client (RFC 6154).
 const USUAL: [(&str, SpecialUse); 5] = [
@@ -29,31 +45,123 @@ const USUAL: [(&str, SpecialUse); 5] = [
     ("Archive", SpecialUse::Archive),
 ];
 
-/// A mail database, opened for a person with what they may do there at this moment.
+/// In which database a mailbox is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// One's own mail database.
+    Own,
+    /// That of the person with this short name.
+    User(String),
+    /// The database of this name.
+    Database(String),
+}
+
+impl Place {
+    /// Where a mailbox's name leads, and its name there: none of the place itself.
+    pub(crate) fn of(mailbox: &str) -> (Self, &str) {
+        let in_user = mailbox.strip_prefix(USERS).map(|rest| (rest, true));
+        let found = in_user.or_else(|| mailbox.strip_prefix(DATABASES).map(|rest| (rest, false)));
+        let Some((rest, is_user)) = found else { return (Self::Own, mailbox) };
+        let (name, inner) = rest.split_once(LEVEL).unwrap_or((rest, ""));
+        match is_user {
+            true => (Self::User(name.to_owned()), inner),
+            false => (Self::Database(name.replace(SHOWN_SLASH, "/")), inner),
+        }
+    }
+
+    /// What the names of its mailboxes begin with.
+    pub(crate) fn prefix(&self) -> String {
+        match self {
+            Self::Own => String::new(),
+            Self::User(name) => format!("{USERS}{name}{LEVEL}"),
+            Self::Database(name) => {
+                format!("{DATABASES}{}{LEVEL}", name.replace('/', &SHOWN_SLASH.to_string()))
+            }
+        }
+    }
+}
+
+/// A database, opened for a person with what they may do there at this moment.
 pub(crate) struct MailFile {
     pub(crate) database: Arc<Database>,
+    /// The same with what is derived from it.
+    pub(crate) opened: OpenDatabase,
     pub(crate) access: Access,
     /// The name that marks are kept under.
     pub(crate) person: Arc<str>,
+    pub(crate) place: Place,
 }
 
 impl MailFile {
     /// Blocks.
     ///
     /// # Errors
-    /// [`DatabaseError::Forbidden`] if the person may not read there, and what the store reports.
-    pub(crate) fn open(databases: &Databases, directory: &Directory, person: &Person) -> Result<Self> {
-        let opened = open_mail_file(databases, person)?;
+    /// [`DatabaseError::NotFound`] if there is nothing of this kind, or the person may not read there, which are the same to them;
+    /// [`DatabaseError::Forbidden`] if it is their own; and what the store reports.
+    pub(crate) fn open(shared: &Surroundings, person: &Person, place: &Place) -> Result<Self> {
+        let (databases, directory) = (&shared.databases, &*shared.directory);
+        let opened = match place {
+            Place::Own => open_mail_file(databases, person)?,
+            Place::User(name) => match directory.find(name) {
+                Found::Person(owner) if owner.short_name == *name && owner.id != person.id => {
+                    databases.get(&owner.mail_file)?
+                }
+                _ => return Err(missing()),
+            },
+            Place::Database(name) => databases.get(name)?,
+        };
         let database = Arc::clone(opened.database());
         let groups = directory.groups_of(person);
         let identity = Identity::with_groups(&person.short_name, &person.roles, &groups);
         let access = database.access(&identity)?;
         if access.level() < Level::Reader {
-            return Err(DatabaseError::Forbidden {
-                reason: "You may not read this mail database.".to_owned(),
+            return Err(match place {
+                Place::Own => {
+                    DatabaseError::Forbidden { reason: "You may not read this mail database.".to_owned() }
+                }
+                Place::User(_) | Place::Database(_) => missing(),
             });
         }
-        Ok(Self { database, access, person: person.short_name.as_str().into() })
+        let person = person.short_name.as_str().into();
+        Ok(Self { database, opened, access, person, place: place.clone() })
+    }
+
+    /// The database that a mailbox is in, and the mailbox's name there.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub(crate) fn of_mailbox<'m>(
+        shared: &Surroundings,
+        person: &Person,
+        mailbox: &'m str,
+    ) -> Result<(Self, &'m str)> {
+        let (place, inner) = Place::of(mailbox);
+        Ok((Self::open(shared, person, &place)?, inner))
+    }
+
+    /// The databases whose mailboxes are listed of those with this beginning. What cannot be opened is left out.
+    ///
+    /// # Errors
+    /// What the store reports of one's own.
+    pub(crate) fn listed(shared: &Surroundings, person: &Person, prefix: &str) -> Result<Vec<Self>> {
+        let reaches = |root: &str| prefix.starts_with(root) || root.starts_with(prefix);
+        let mut files = vec![Self::open(shared, person, &Place::Own)?];
+        let mut places = Vec::new();
+        if reaches(USERS) {
+            places.extend(people_who_let_in(&shared.directory, person).into_iter().map(Place::User));
+        }
+        if reaches(DATABASES) {
+            let names = database_names(&shared.databases, prefix.strip_prefix(DATABASES).unwrap_or(""))?;
+            places.extend(names.into_iter().map(Place::Database));
+        }
+        files.extend(places.iter().filter_map(|place| Self::open(shared, person, place).ok()));
+        Ok(files)
+    }
+
+    /// What the person may do, in the letters of RFC 4314.
+    pub(crate) fn rights(&self) -> String {
+        let (may_create, may_delete) = (self.access.check_create("m").is_ok(), self.access.may_delete());
+        rights_of(self.access.level(), may_create, may_delete)
     }
 
     /// # Errors
@@ -70,6 +178,20 @@ impl MailFile {
         self.access.level() >= Level::Editor
     }
 
+    /// # Errors
+    /// [`DatabaseError::Forbidden`] if the person may not make documents, and change those that are theirs.
+    pub(crate) fn check_author(&self) -> Result<()> {
+        if self.access.level() >= Level::Author {
+            return Ok(());
+        }
+        Err(DatabaseError::Forbidden { reason: "You may only read in this database.".to_owned() })
+    }
+
+    /// Whose the messages are that the person puts here, where they change none but their own.
+    pub(crate) fn author(&self) -> Option<&str> {
+        (self.access.level() == Level::Author).then_some(&*self.person)
+    }
+
     /// The folders, in the order of their names in lower case.
     ///
     /// # Errors
@@ -78,11 +200,14 @@ impl MailFile {
         self.database.folders(Some(&self.person))
     }
 
-    /// One folder by its mailbox's name.
+    /// One folder by its mailbox's name within the place.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub(crate) fn folder(&self, mailbox: &str) -> Result<FolderInfo> {
+        if mailbox.is_empty() {
+            return Err(missing());
+        }
         let folder = self.database.folder(&folder_of(mailbox), Some(&self.person))?;
         // Names that differ in case alone are one folder's, but other mailboxes.
         if mailbox_of(&folder.name) == canonical(mailbox) {
@@ -129,6 +254,62 @@ impl MailFile {
         }
         Ok(())
     }
+}
+
+fn missing() -> DatabaseError {
+    DatabaseError::NotFound { reason: "There is no such mailbox.".to_owned() }
+}
+
+/// The short names of those who have named the person, or a group of theirs, among those who read or edit their mail.
+fn people_who_let_in(directory: &Directory, person: &Person) -> Vec<String> {
+    let groups = directory.groups_of(person);
+    let mut names: Vec<String> = groups
+        .iter()
+        .filter_map(|group| {
+            let file = group.strip_suffix(&mail_readers_group(""));
+            file.or_else(|| group.strip_suffix(&mail_editors_group("")))
+        })
+        .filter_map(|file| match directory.find(file.rsplit('/').next()?) {
+            Found::Person(owner) if owner.mail_file == file => Some(owner.short_name.clone()),
+            _ => None,
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The first databases with this beginning. Mail databases are listed below their people.
+fn database_names(databases: &Databases, shown: &str) -> Result<Vec<String>> {
+    let beginning = shown.split(LEVEL).next().unwrap_or_default().replace(SHOWN_SLASH, "/");
+    let behind_mail_files = beginning.clone().max(BEHIND_MAIL_FILES.to_owned());
+    let mut names = Vec::new();
+    for (start, end) in [(beginning.clone(), Some(MAIL_FILES.to_owned())), (behind_mail_files, None)] {
+        let limit = DATABASES_LISTED.saturating_sub(names.len());
+        let (start, inclusive_end) = (Some(start), false);
+        let range = NameRange { start, end, inclusive_end, descending: false, skip: 0, limit };
+        names.extend(databases.names(&range)?);
+    }
+    names.retain(|name| name.starts_with(&beginning));
+    Ok(names)
+}
+
+/// The letters of RFC 4314, section 2.1. What one author has written is theirs to change; the letters say what holds for all messages.
+pub(crate) fn rights_of(level: Level, may_create: bool, may_delete: bool) -> String {
+    let all = match level {
+        Level::NoAccess => "",
+        Level::Depositor => "p",
+        Level::Reader => "lrs",
+        Level::Author => "lrsi",
+        Level::Editor | Level::Designer => "lrswipkxte",
+        Level::Manager => "lrswipkxtea",
+    };
+    let is_left = |letter: &char| match letter {
+        'i' | 'k' | 'p' => may_create,
+        'x' | 't' | 'e' => may_delete,
+        _ => true,
+    };
+    all.chars().filter(is_left).collect()
 }
 
 /// A mailbox's name as LIST shows it.
@@ -196,6 +377,16 @@ mod tests {
             assert_eq!(folder_of(mailbox), folder);
         }
         assert_eq!(folder_of("inbox"), "Inbox");
+        for (mailbox, place, inner) in [
+            ("INBOX", Place::Own, "INBOX"),
+            ("Users/bob/INBOX/2026", Place::User("bob".to_owned()), "INBOX/2026"),
+            ("Databases/sales\u{2215}films/Reviews", Place::Database("sales/films".to_owned()), "Reviews"),
+            ("Databases/films", Place::Database("films".to_owned()), ""),
+            ("Users", Place::Own, "Users"),
+        ] {
+            assert_eq!(Place::of(mailbox), (place.clone(), inner));
+            assert!(inner.is_empty() || format!("{}{inner}", place.prefix()) == mailbox);
+        }
         assert_eq!(canonical("iNBOX/x"), "INBOX/x");
     }
 }

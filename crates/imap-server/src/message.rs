@@ -19,6 +19,10 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Of a source whose lines end otherwise than those of a client's form, a place is kept each time after about this number of bytes.
 const PLACES_BYTES: u64 = 64 << 10;
 
+/// Read at first of a message whose header is asked for; and no longer header is read without the rest.
+const HEADER_BYTES: usize = 16 << 10;
+const HEADER_BYTES_MAX: usize = 1 << 20;
+
 /// Messages whose maps are kept, and the bytes that these may take, by their parts.
 const KEPT_MESSAGES: usize = 4096;
 
@@ -83,6 +87,14 @@ pub(crate) struct OpenMessage {
     pub(crate) outline: Arc<Outline>,
 }
 
+/// A message as far as its header is concerned.
+pub(crate) struct Beginning {
+    /// The map, whose parts say nothing, with the length of the whole message.
+    pub(crate) map: Arc<MessageMap>,
+    /// The first bytes of the client's form, the whole header among them.
+    pub(crate) source: Vec<u8>,
+}
+
 /// What a content is of: a document, and of one without a source its revision.
 pub(crate) fn content_id(database: &Database, id: &str, revision: Option<&str>) -> ContentId {
     let mut bytes = database.uuid().to_vec();
@@ -127,6 +139,24 @@ impl Messages {
             None => self.keep(content, outline_of(&origin)?),
         };
         Ok(OpenMessage { origin, outline })
+    }
+
+    /// The header of a message and what follows it at once, in the form of clients, without reading the rest. `None` where that does not
+    /// do: for a memo without a source, and for a header that is very long. Blocks.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub(crate) fn beginning(
+        &self,
+        database: &Arc<Database>,
+        (content, bytes): (&ContentId, u64),
+        access: &Access,
+    ) -> Result<Option<Beginning>> {
+        let (id, revision) = document_of(database, content).ok_or_else(DatabaseError::missing)?;
+        if revision.is_some() {
+            return Ok(None);
+        }
+        beginning_of(&self.origin(database, (&id, None), access)?, bytes)
     }
 
     fn origin(
@@ -247,6 +277,28 @@ impl Form {
             self.position += 1;
             self.behind_return = *byte == b'\r';
         }
+    }
+}
+
+/// Reads until the header has ended.
+fn beginning_of(origin: &Origin, bytes: u64) -> Result<Option<Beginning>> {
+    let mut form = Form { position: 0, behind_return: false };
+    let (mut position, mut source) = (0_u64, Vec::new());
+    let mut wanted = HEADER_BYTES;
+    loop {
+        let piece = origin.read(position, wanted)?;
+        position += piece.len() as u64;
+        form.each(&piece, |_, byte| source.push(byte));
+        let mut map = MapBuilder::map(&source);
+        let header_end = map.root().map_or(0, |root| root.header.end);
+        if piece.is_empty() || header_end < source.len() as u64 {
+            map.bytes = bytes;
+            return Ok(Some(Beginning { map: Arc::new(map), source }));
+        }
+        if source.len() > HEADER_BYTES_MAX {
+            return Ok(None);
+        }
+        wanted = source.len();
     }
 }
 

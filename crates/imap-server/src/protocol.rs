@@ -1,55 +1,22 @@
 //! IMAP as a protocol of ports.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use scrinium_accounting::Accounts;
-use scrinium_catalog::Databases;
-use scrinium_clock::Clock;
-use scrinium_credentials::sasl::ServerEndPoint;
-use scrinium_directory::{Directory, Logins, TokenVerifier};
 use scrinium_imap::{Capability, ServerOptions};
-use scrinium_mail::{MessageComposer, Resolver};
-use scrinium_port::{Arrival, Ending, Protocol};
-use scrinium_worker::WorkerPool;
+use scrinium_port::{Arrival, ConversationSettings, Ending, PortSecurity, Protocol, converse};
 
 use crate::connection::Connection;
-use crate::desk::Surroundings;
-use crate::message::Messages;
-use crate::tracker::Trackers;
+use crate::hiding::{HiddenCapability, Hiding};
+use crate::surroundings::MailAccess;
+
+/// How long a client may take for 16 KB of what is ready.
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// What is not there yet: what it would ask cannot be answered.
-const HIDDEN: [Capability; 4] =
-    [Capability::Notify, Capability::Acl, Capability::Metadata, Capability::ListMetadata];
-
-/// What ports of IMAP need.
-pub struct ImapOptions {
-    /// Limits, times, who we are.
-    pub session: ServerOptions,
-    /// What STARTTLS encrypts with.
-    pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// What log-ins can be bound to of the certificate ([`scrinium_credentials::sasl::server_end_point`]).
-    pub server_end_point: Option<ServerEndPoint>,
-    /// Who comes from a loopback address may log in without TLS: nobody else hears it.
-    pub trusts_loopback: bool,
-    /// All databases.
-    pub databases: Databases,
-    /// The directory.
-    pub directory: Arc<Directory>,
-    /// Knows people by their addresses.
-    pub resolver: Resolver,
-    /// Lets people in.
-    pub logins: Arc<Logins>,
-    /// Knows the providers whose tokens let people in, if there are any.
-    pub tokens: Option<Arc<dyn TokenVerifier>>,
-    /// What networks and people hold.
-    pub accounts: Accounts,
-    /// Where questions are answered.
-    pub workers: WorkerPool,
-    /// The time.
-    pub clock: Clock,
-}
+const HIDDEN: [Capability; 2] = [Capability::Metadata, Capability::ListMetadata];
 
 /// IMAP at ports.
 pub struct ImapProtocol {
@@ -61,44 +28,38 @@ pub(crate) struct SharedProtocol {
     pub(crate) session: Arc<ServerOptions>,
     /// For those of this machine, who may log in without TLS.
     pub(crate) local_session: Arc<ServerOptions>,
-    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
-    pub(crate) server_end_point: Option<ServerEndPoint>,
-    pub(crate) trusts_loopback: bool,
-    pub(crate) clock: Clock,
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) settings: Arc<ConversationSettings>,
+    pub(crate) access: MailAccess,
+    pub(crate) hiding: Arc<Hiding>,
 }
 
 impl ImapProtocol {
-    /// Without a certificate the session does not offer STARTTLS.
+    /// With limits, times, who we are, and what is hidden from whom. Without a certificate the session does not offer STARTTLS.
     #[must_use]
-    pub fn new(options: ImapOptions) -> Self {
-        let mut session = options.session;
-        session.has_certificate = options.tls.is_some();
-        session.has_tokens = options.tokens.is_some();
+    pub fn new(
+        access: MailAccess,
+        mut session: ServerOptions,
+        hidden: Vec<HiddenCapability>,
+        security: PortSecurity,
+    ) -> Self {
+        let hiding = Hiding::new(hidden);
+        session.hidden = session.hidden.and(hiding.from_everybody());
+        session.has_certificate = security.tls.is_some();
+        session.has_tokens = access.0.tokens.is_some();
         session.hidden = HIDDEN.into_iter().fold(session.hidden, scrinium_imap::CapabilitySet::with);
         let local_session = ServerOptions { requires_tls: false, is_local: true, ..session.clone() };
-        let composer = MessageComposer { host: session.host.clone(), resolver: options.resolver.clone() };
-        let surroundings = Surroundings {
-            databases: options.databases,
-            directory: options.directory,
-            resolver: options.resolver,
-            logins: options.logins,
-            tokens: options.tokens,
-            accounts: options.accounts,
-            workers: options.workers,
-            clock: options.clock.clone(),
-            messages: Messages::new(composer),
-            trackers: Trackers::default(),
-            append_bytes: session.limits.message_bytes,
+        let settings = ConversationSettings {
+            security,
+            clock: access.0.clock.clone(),
+            tls_timeout: Duration::from_millis(session.times.tls_ms),
+            write_timeout: WRITE_TIMEOUT,
         };
         let shared = SharedProtocol {
             session: Arc::new(session),
             local_session: Arc::new(local_session),
-            tls: options.tls,
-            server_end_point: options.server_end_point,
-            trusts_loopback: options.trusts_loopback,
-            clock: options.clock,
-            surroundings: Arc::new(surroundings),
+            settings: Arc::new(settings),
+            access,
+            hiding: Arc::new(hiding),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -106,6 +67,9 @@ impl ImapProtocol {
 
 impl Protocol for ImapProtocol {
     fn serve(&self, arrival: Arrival, ending: Ending) -> BoxFuture<'static, ()> {
-        Connection::new(arrival, Arc::clone(&self.shared)).serve(ending).boxed()
+        let settings = Arc::clone(&self.shared.settings);
+        let secrecy = settings.security.secrecy(&arrival.stream, &arrival.link);
+        let connection = Connection::new(Arc::clone(&arrival.link), secrecy, &self.shared);
+        converse(arrival, connection, settings, ending).boxed()
     }
 }

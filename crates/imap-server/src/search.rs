@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
 use scrinium_database::{DatabaseError, Oversized, Result};
 use scrinium_imap::{
     Entry, FolderOutcome, SearchContext, SearchOrder, SearchQuestion, SortFields, ThreadAlgorithm,
@@ -11,7 +12,7 @@ use scrinium_imap_wire::SearchKey;
 use scrinium_mailbox::{FolderIndex as _, FolderView, MessageMap, MessageText, Picked, Span, base_subject};
 
 use crate::folder::{FolderDesk, Found};
-use crate::message::OpenMessage;
+use crate::message::{Beginning, OpenMessage};
 use crate::tracker::Tracked;
 
 /// Messages that one step looks at by what the folder says of them.
@@ -75,12 +76,9 @@ impl FolderDesk<'_> {
         let context = self.context(view, question);
         let limit = usize::try_from(question.limit).unwrap_or(usize::MAX).max(1);
         let (mut matching, mut read) = (Vec::new(), 0);
-        let mut some = walk.some(view, tracked);
+        let some = walk.some(view, tracked, candidates.as_ref().unwrap_or(&tracked.present));
         let is_last = some.len() < BY_FOLDER;
         let end = some.last().map(|picked| picked.uid);
-        if let Some(candidates) = &candidates {
-            some.retain(|picked| candidates.contains(picked.uid));
-        }
         for found in self.found_in_pieces(&some) {
             if matching.len() >= limit || read >= READ {
                 return Ok(matching);
@@ -132,8 +130,8 @@ impl FolderDesk<'_> {
     }
 
     /// UIDs that alone can match, where that is known of all messages at once.
-    fn candidates(&self, tracked: &Tracked, keys: &[SearchKey]) -> Option<roaring::RoaringBitmap> {
-        let mut candidates: Option<roaring::RoaringBitmap> = None;
+    fn candidates(&self, tracked: &Tracked, keys: &[SearchKey]) -> Option<RoaringBitmap> {
+        let mut candidates = self.ground.candidates.map(|found| found & &*tracked.present);
         for key in keys {
             let SearchKey::Flag(flag, is_set) = key else { continue };
             if !flag.is("\\Seen") {
@@ -155,6 +153,18 @@ impl FolderDesk<'_> {
         question: &SearchQuestion,
         context: SearchContext<'_>,
     ) -> Result<bool> {
+        if !needs_body(&question.keys) {
+            match self.beginning(entry) {
+                Err(DatabaseError::NotFound { .. }) => return Ok(false),
+                Err(error) => return Err(error),
+                Ok(Some(Beginning { map, source })) => {
+                    let mut text = MessageText { map: &map, source: &source };
+                    entry.map = Some(Arc::clone(&map));
+                    return Ok(matches(&question.keys, entry, &mut text, context));
+                }
+                Ok(None) => {}
+            }
+        }
         let message = match self.open(entry) {
             Err(DatabaseError::NotFound { .. }) => return Ok(false),
             opened => opened?,
@@ -169,6 +179,14 @@ impl FolderDesk<'_> {
         self.messages.open(&self.file.database, &entry.content, &self.file.access)
     }
 
+    /// A map that has what the header says.
+    fn header_map(&self, entry: &Entry) -> Result<Arc<MessageMap>> {
+        if let Some(beginning) = self.beginning(entry)? {
+            return Ok(beginning.map);
+        }
+        Ok(Arc::clone(&self.open(entry)?.outline.map))
+    }
+
     /// All that match, each with its map.
     fn all_with_maps(
         &self,
@@ -181,8 +199,8 @@ impl FolderDesk<'_> {
         let mut all = Vec::new();
         while walk.next.is_some() {
             for found in self.walk(view, tracked, &everything, &mut walk)? {
-                match self.open(&found.entry) {
-                    Ok(message) => all.push((found, Arc::clone(&message.outline.map))),
+                match self.header_map(&found.entry) {
+                    Ok(map) => all.push((found, map)),
                     Err(DatabaseError::NotFound { .. }) => {}
                     Err(error) => return Err(error),
                 }
@@ -239,6 +257,19 @@ impl FolderDesk<'_> {
     }
 }
 
+/// Whether keys ask for more of a text than its header.
+fn needs_body(keys: &[SearchKey]) -> bool {
+    keys.iter().any(|key| match key {
+        SearchKey::Body(_) | SearchKey::Text(_) => true,
+        SearchKey::And(keys) => needs_body(keys),
+        SearchKey::Or(one, other) => {
+            needs_body(std::slice::from_ref(one)) || needs_body(std::slice::from_ref(other))
+        }
+        SearchKey::Not(key) | SearchKey::Fuzzy(key) => needs_body(std::slice::from_ref(key)),
+        _ => false,
+    })
+}
+
 fn thread_message(found: &Match, map: &MessageMap) -> ThreadMessage {
     let envelope = map.raw_envelope().cloned().unwrap_or_default();
     let id = envelope.message_id.as_deref().map(String::from_utf8_lossy);
@@ -257,13 +288,13 @@ impl Walk {
         Self { next: Some(first).filter(|_| tracked.state.count > 0), is_descending }
     }
 
-    /// The next messages in the direction.
-    fn some(&self, view: &FolderView, tracked: &Tracked) -> Vec<Picked> {
+    /// The next of these messages in the direction.
+    fn some(&self, view: &FolderView, tracked: &Tracked, candidates: &RoaringBitmap) -> Vec<Picked> {
         let Some(next) = self.next else { return Vec::new() };
         let uids: Vec<u32> = if self.is_descending {
-            tracked.present.range(..=next).rev().take(BY_FOLDER).collect()
+            candidates.range(..=next).rev().take(BY_FOLDER).collect()
         } else {
-            tracked.present.range(next..).take(BY_FOLDER).collect()
+            candidates.range(next..).take(BY_FOLDER).collect()
         };
         let numbered = uids.into_iter().filter_map(|uid| {
             view.number_of(uid, tracked.position(uid)).map(|number| Picked { uid, number })

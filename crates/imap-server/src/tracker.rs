@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
@@ -15,6 +16,8 @@ use scrinium_database::{Access, Database, DatabaseError, Result};
 use scrinium_mailbox::{FolderIndex, FolderState, FolderView};
 use scrinium_store::Snapshot;
 use tokio::sync::watch;
+
+use crate::mail_file::MailFile;
 
 /// Reads what the sets are made of; what a person may read is asked before.
 static FOLLOWER: Access = Access::of_the_server("following folders for mail clients");
@@ -28,6 +31,10 @@ pub(crate) struct Tracked {
     pub(crate) state: FolderState,
     pub(crate) present: Arc<RoaringBitmap>,
     pub(crate) unseen: Arc<RoaringBitmap>,
+    /// Messages that the person may not read, and those that have left of them since it was made.
+    hidden: Arc<RoaringBitmap>,
+    /// Views of another epoch have numbers that cannot be kept: what may be read there has changed. 0 where all may be read.
+    pub(crate) epoch: u64,
     /// The feeds were followed up to this change.
     reached: u64,
 }
@@ -50,6 +57,11 @@ impl Tracked {
     pub(crate) fn first_unseen(&self) -> Option<u32> {
         Some(self.position(self.unseen.min()?).saturating_add(1))
     }
+
+    /// How many the person has not read.
+    pub(crate) fn unseen_count(&self) -> u32 {
+        u32::try_from(self.unseen.len()).unwrap_or(u32::MAX)
+    }
 }
 
 /// A folder, followed for one person.
@@ -57,12 +69,39 @@ pub(crate) struct FolderTracker {
     database: Arc<Database>,
     folder: u32,
     person: Arc<str>,
+    /// Who asks, where not all messages may be read by all who read here.
+    reader: Option<Access>,
     tracked: Mutex<Option<Tracked>>,
 }
 
+/// What a feed has changed.
+struct Followed {
+    present: RoaringBitmap,
+    unseen: RoaringBitmap,
+    hidden: RoaringBitmap,
+}
+
+/// Tells epochs apart.
+static EPOCHS: AtomicU64 = AtomicU64::new(1);
+
 impl FolderTracker {
-    pub(crate) fn new(database: Arc<Database>, folder: u32, person: Arc<str>) -> Self {
-        Self { database, folder, person, tracked: Mutex::new(None) }
+    pub(crate) fn new(
+        database: Arc<Database>,
+        folder: u32,
+        person: Arc<str>,
+        reader: Option<Access>,
+    ) -> Self {
+        Self { database, folder, person, reader, tracked: Mutex::new(None) }
+    }
+
+    /// Whether it is of those alone that the person may read.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    fn shows(&self, snapshot: &Snapshot, id: &str) -> Result<bool> {
+        let Some(reader) = &self.reader else { return Ok(true) };
+        Ok(reader.readable_id(&self.database, snapshot, id.to_owned())?.is_some())
     }
 
     pub(crate) fn folder(&self) -> u32 {
@@ -87,7 +126,10 @@ impl FolderTracker {
         let before = held.take().filter(|tracked| tracked.reached >= purged_to || tracked.reached == visible);
         let tracked = match before {
             Some(tracked) if tracked.reached == visible => tracked,
-            Some(tracked) => self.follow(tracked, &snapshot, visible)?,
+            Some(tracked) => match self.follow(tracked, &snapshot, visible)? {
+                Some(tracked) => tracked,
+                None => self.build(&snapshot, visible)?,
+            },
             None => self.build(&snapshot, visible)?,
         };
         Ok(held.insert(tracked).clone())
@@ -95,27 +137,35 @@ impl FolderTracker {
 
     fn build(&self, snapshot: &Snapshot, visible: u64) -> Result<Tracked> {
         let (mut present, mut unseen) = (RoaringBitmap::new(), RoaringBitmap::new());
+        let mut hidden = RoaringBitmap::new();
         let mut last = 0;
         loop {
             let members = self.database.members_at(snapshot, self.folder, last, MAX_MEMBERS_AT_ONCE)?;
             for (uid, member) in &members {
                 let number = number_of(*uid, &self.database)?;
+                last = *uid;
+                if !self.shows(snapshot, &member.id)? {
+                    hidden.insert(number);
+                    continue;
+                }
                 present.insert(number);
                 if !self.database.has_read(snapshot, &member.id, &self.person)? {
                     unseen.insert(number);
                 }
-                last = *uid;
             }
             if members.len() < MAX_MEMBERS_AT_ONCE {
                 break;
             }
         }
-        self.finish(present, unseen, (snapshot, visible))
+        let epoch = if self.is_restricted() { EPOCHS.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        self.finish(Followed { present, unseen, hidden }, epoch, (snapshot, visible))
     }
 
-    fn follow(&self, before: Tracked, snapshot: &Snapshot, visible: u64) -> Result<Tracked> {
-        let Tracked { present, unseen, reached, .. } = before;
+    /// `None`: a message that was there shows now, or shows no more, so that numbers must be given once more.
+    fn follow(&self, before: Tracked, snapshot: &Snapshot, visible: u64) -> Result<Option<Tracked>> {
+        let Tracked { present, unseen, hidden, reached, epoch, state } = before;
         let (mut present, mut unseen) = (Arc::unwrap_or_clone(present), Arc::unwrap_or_clone(unseen));
+        let mut hidden = Arc::unwrap_or_clone(hidden);
         let mut since = reached;
         loop {
             let changes =
@@ -126,6 +176,18 @@ impl FolderTracker {
                 if change.kind == MemberChangeKind::Left {
                     present.remove(uid);
                     unseen.remove(uid);
+                    continue;
+                }
+                let shows = self.shows(snapshot, &change.id)?;
+                if shows != present.contains(uid) && uid < state.uid_next {
+                    let was_hidden = !shows && hidden.contains(uid);
+                    // One that was never told of may come back under its number.
+                    if !was_hidden && self.is_restricted() {
+                        return Ok(None);
+                    }
+                }
+                if !shows {
+                    hidden.insert(uid);
                 } else if present.insert(uid)
                     && !self.database.has_read(snapshot, &change.id, &self.person)?
                 {
@@ -137,7 +199,7 @@ impl FolderTracker {
             }
         }
         self.follow_marks(&mut unseen, &present, (snapshot, reached))?;
-        self.finish(present, unseen, (snapshot, visible))
+        self.finish(Followed { present, unseen, hidden }, epoch, (snapshot, visible)).map(Some)
     }
 
     fn follow_marks(
@@ -167,8 +229,8 @@ impl FolderTracker {
 
     fn finish(
         &self,
-        present: RoaringBitmap,
-        unseen: RoaringBitmap,
+        Followed { present, unseen, hidden }: Followed,
+        epoch: u64,
         (snapshot, visible): (&Snapshot, u64),
     ) -> Result<Tracked> {
         let next = self.database.folder_feed_at(snapshot, self.folder)?;
@@ -181,7 +243,8 @@ impl FolderTracker {
             count: u32::try_from(present.len()).unwrap_or(u32::MAX),
             last_uid: present.max().unwrap_or(0),
         };
-        Ok(Tracked { state, present: Arc::new(present), unseen: Arc::new(unseen), reached: visible })
+        let (present, unseen, hidden) = (Arc::new(present), Arc::new(unseen), Arc::new(hidden));
+        Ok(Tracked { state, present, unseen, hidden, epoch, reached: visible })
     }
 
     /// Brings a session's view up to what was tracked. False: what left since cannot be told any more, and the session ends.
@@ -205,7 +268,7 @@ impl FolderTracker {
                 since = change.change_number;
                 let uid = number_of(change.uid, &self.database)?;
                 // What left since it was tracked comes the next time.
-                if change.has_left() && !tracked.present.contains(uid) {
+                if change.has_left() && !tracked.present.contains(uid) && !tracked.hidden.contains(uid) {
                     left.push(uid);
                 }
             }
@@ -223,8 +286,8 @@ pub(crate) fn number_of(uid: u64, database: &Database) -> Result<u32> {
     u32::try_from(uid).map_err(|_| DatabaseError::damaged("uid of a folder", database.name()))
 }
 
-/// Whose folder it is: the database, by its identity, the folder's number, and the person.
-type TrackerKey = ([u8; 16], u32, Arc<str>);
+/// Whose folder it is: the database, by its identity, the folder's number, the person, and what they go by where not all may read all.
+type TrackerKey = ([u8; 16], u32, Arc<str>, Option<[u8; 32]>);
 
 /// The folders that are followed. Sessions with the same one share it.
 #[derive(Default)]
@@ -240,24 +303,36 @@ struct KnownTrackers {
 }
 
 impl Trackers {
-    pub(crate) fn of(&self, database: &Arc<Database>, folder: u32, person: &Arc<str>) -> Arc<FolderTracker> {
+    /// # Errors
+    /// What the store reports.
+    pub(crate) fn of(&self, file: &MailFile, folder: u32) -> Result<Arc<FolderTracker>> {
+        let MailFile { database, access, person, .. } = file;
+        let reader = (!database.shows_all(access)?).then(|| access.clone());
+        let goes_by = reader.as_ref().map(|reader| {
+            let mut hasher = blake3::Hasher::new();
+            for name in reader.reader_names().unwrap_or_default() {
+                hasher.update(name.as_ref());
+            }
+            *hasher.finalize().as_bytes()
+        });
         let mut known = self.known.lock();
         known.asked += 1;
         let asked = known.asked;
-        let key = (database.uuid(), folder, Arc::clone(person));
+        let key = (database.uuid(), folder, Arc::clone(person), goes_by);
         if let Some((tracker, last)) = known.all.get_mut(&key)
             // One that was moved to another volume is another database.
             && Arc::ptr_eq(&tracker.database, database)
         {
             *last = asked;
-            return Arc::clone(tracker);
+            return Ok(Arc::clone(tracker));
         }
         if known.all.len() >= TRACKERS_MAX {
             known.forget_half();
         }
-        let tracker = Arc::new(FolderTracker::new(Arc::clone(database), folder, Arc::clone(person)));
+        let tracker = FolderTracker::new(Arc::clone(database), folder, Arc::clone(person), reader);
+        let tracker = Arc::new(tracker);
         known.all.insert(key, (Arc::clone(&tracker), asked));
-        tracker
+        Ok(tracker)
     }
 }
 
@@ -403,7 +478,7 @@ mod tests {
             let mut ground = Ground::new();
             let number = ground.database.folder("Inbox", None).unwrap().number;
             let person: Arc<str> = "ada".into();
-            let followed = FolderTracker::new(Arc::clone(&ground.database), number, Arc::clone(&person));
+            let followed = FolderTracker::new(Arc::clone(&ground.database), number, Arc::clone(&person), None);
             let first = followed.up_to_date().unwrap();
             let mut view = FolderView::new(u64::from(number), 1, first.state);
             // What a client that was told nothing numbers: UIDs in their order, those that are gone too.
@@ -414,7 +489,7 @@ mod tests {
                     continue;
                 }
                 let now = followed.up_to_date().unwrap();
-                let second = FolderTracker::new(Arc::clone(&ground.database), number, Arc::clone(&person));
+                let second = FolderTracker::new(Arc::clone(&ground.database), number, Arc::clone(&person), None);
                 let second = second.up_to_date().unwrap();
                 prop_assert_eq!(&now.present, &second.present);
                 prop_assert_eq!(&now.unseen, &second.unseen);

@@ -1,20 +1,27 @@
 //! Messages are copied, moved and taken away.
 
 use scrinium_database::{
-    DatabaseError, Edit, EditMode, FolderChange, INTERNAL_DATE, ReadOptions, Result, new_id,
+    DatabaseError, Edit, EditMode, FolderChange, FolderInfo, INTERNAL_DATE, ReadOptions, Result, new_id,
 };
 use scrinium_document::json::stored_value;
-use scrinium_imap::FolderOutcome;
+use scrinium_imap::{FolderOutcome, SystemFlags};
+use scrinium_mail::SourceWriter;
+use scrinium_mailbox::Span;
 use serde_json::{Map, Value, json};
 
+use crate::append::{Brought, edit_of, own};
 use crate::folder::{FolderDesk, Found, Step};
-use crate::mail_file::MailFile;
+use crate::mail_file::{MailFile, Place};
 use crate::tracker::number_of;
 
-/// Copies or moves what a step has picked into another mailbox of the same mail database, as one batch.
+/// Bytes of a message that is copied into another database, at a time.
+const COPIED_AT_ONCE: u64 = 256 << 10;
+
+/// Copies or moves what a step has picked into another mailbox, as one batch. What goes into another database is there, durably,
+/// before it leaves here.
 ///
 /// # Errors
-/// What the store reports; then nothing was copied or moved.
+/// What the store reports; then nothing was moved.
 pub(crate) fn transfer(
     desk: &FolderDesk<'_>,
     step: &Step,
@@ -22,20 +29,99 @@ pub(crate) fn transfer(
     moves: bool,
 ) -> Result<FolderOutcome> {
     let file = desk.file;
-    file.check_editor()?;
-    let there = match file.folder(target) {
-        Ok(there) => there,
-        Err(DatabaseError::NotFound { .. }) => return Ok(FolderOutcome::NoMailbox),
-        Err(error) => return Err(error),
-    };
+    if moves {
+        file.check_editor()?;
+    }
+    let Some((elsewhere, there)) = target_of(desk, target)? else { return Ok(FolderOutcome::NoMailbox) };
     let found = desk.found(&step.picked)?;
     let rest = step.rest.clone();
-    let pairs = if moves && there.number != desk.info.number {
-        move_to(desk, &found, &there.name)?
-    } else {
-        copy_to(desk, &found, (&there.name, there.number), moves)?
+    let pairs = match &elsewhere {
+        Some(to) => {
+            let pairs = copy_into(desk, &found, (to, &there))?;
+            if moves {
+                let was_copied = |found: &&Found| pairs.iter().any(|(uid, _)| *uid == found.picked.uid);
+                let ids = found.iter().filter(was_copied).map(|found| found.member.id.clone()).collect();
+                remove(file, &desk.info.name, ids)?;
+            }
+            pairs
+        }
+        None if moves && there.number != desk.info.number => move_to(desk, &found, &there.name)?,
+        None => copy_to(desk, &found, (&there.name, there.number), moves)?,
     };
     Ok(FolderOutcome::Transferred { uid_validity: there.uid_validity, pairs, rest })
+}
+
+/// The folder that a mailbox is, with its database where that is another one. `None` if there is none that the person sees.
+fn target_of(desk: &FolderDesk<'_>, target: &str) -> Result<Option<(Option<MailFile>, FolderInfo)>> {
+    let (place, name) = Place::of(target);
+    let elsewhere = if place == desk.file.place {
+        None
+    } else {
+        match MailFile::open(desk.ground.shared, desk.ground.person, &place) {
+            Err(DatabaseError::NotFound { .. }) => return Ok(None),
+            opened => Some(opened?),
+        }
+    };
+    let to = elsewhere.as_ref().unwrap_or(desk.file);
+    match to.folder(name) {
+        Ok(there) => {
+            to.check_author()?;
+            Ok(Some((elsewhere, there)))
+        }
+        Err(DatabaseError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Copies messages into another database, as the messages that clients see.
+fn copy_into(
+    desk: &FolderDesk<'_>,
+    found: &[Found],
+    (to, there): (&MailFile, &FolderInfo),
+) -> Result<Vec<(u32, u32)>> {
+    let unkept = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
+    let tracked = desk.tracker.up_to_date()?;
+    let (mut edits, mut copied) = (Vec::new(), Vec::new());
+    for found in found {
+        let entry = desk.entry(found, &tracked)?;
+        let message = match desk.messages.open(&desk.file.database, &entry.content, &desk.file.access) {
+            Err(DatabaseError::NotFound { .. }) => continue,
+            opened => opened?,
+        };
+        let mut writer = SourceWriter::new(message.bytes());
+        let mut span = Span { start: 0, end: 0 };
+        while span.start < message.bytes() {
+            span.end = span.start.saturating_add(COPIED_AT_ONCE).min(message.bytes());
+            let piece = message.read(span)?;
+            if piece.is_empty() {
+                break;
+            }
+            writer.push(&piece).map_err(unkept)?;
+            span.start = span.end;
+        }
+        let source = writer.finish(0).map_err(unkept)?;
+        let brought = Brought {
+            flags: SystemFlags { deleted: false, ..entry.flags },
+            keywords: &entry.keywords,
+            date: Some(&entry.internal_date),
+        };
+        let edit = edit_of((to, &there.name), (&brought, &source), desk.now_ms)?;
+        copied.push((found.picked.uid, edit.id.clone().unwrap_or_default()));
+        edits.push(edit);
+    }
+    if edits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let stored = to.database.update(edits, EditMode::Interactive, &to.access)?.wait()?;
+    stored.into_iter().collect::<Result<Vec<_>>>()?;
+    let snapshot = to.database.store().snapshot();
+    let mut pairs = Vec::with_capacity(copied.len());
+    for (uid, id) in copied {
+        if let Some(there) = to.database.uid_at(&snapshot, there.number, &id)? {
+            pairs.push((uid, number_of(there, &to.database)?));
+        }
+    }
+    Ok(pairs)
 }
 
 /// The same documents are in the other folder from now on.
@@ -113,6 +199,7 @@ fn copy_of(desk: &FolderDesk<'_>, found: &Found, to: &str) -> Result<Edit> {
         attached.map(|attached| attached.keys().cloned().collect()).unwrap_or_default();
     memo.retain(|name, _| !name.starts_with('_'));
     keep_date(found, &mut memo);
+    own(file, &mut memo);
     let mut attachments = Vec::new();
     for name in attached {
         attachments.push(file.database.share_attachment(id, &name, None, &file.access)?);
@@ -143,7 +230,7 @@ pub(crate) fn remove(file: &MailFile, folder: &str, ids: Vec<String>) -> Result<
     if ids.is_empty() {
         return Ok(());
     }
-    file.check_editor()?;
+    file.check_author()?;
     let database = &file.database;
     let snapshot = database.store().snapshot();
     let (mut leaving, mut deleted) = (Vec::new(), Vec::new());
@@ -157,6 +244,7 @@ pub(crate) fn remove(file: &MailFile, folder: &str, ids: Vec<String>) -> Result<
     drop(snapshot);
     let mut results: Vec<Result<()>> = Vec::new();
     if !leaving.is_empty() {
+        file.check_editor()?;
         let placed = database.change_folders(leaving, &file.access)?.wait()?;
         results.extend(placed.into_iter().map(|placed| placed.map(drop)));
     }

@@ -6,7 +6,7 @@ use scrinium_imap_wire::{FetchAttribute, FetchModifiers, Next, Response, Segment
 use scrinium_mailbox::{Messages, Span};
 
 use crate::item::{Built, Content, ItemStyle, Measure, build};
-use crate::request::{Answer, EntriesQuestion, Entry, FolderOutcome, FolderQuestion, Request};
+use crate::request::{Answer, EntriesQuestion, Entry, FolderOutcome, FolderQuestion, MapNeed, Request};
 use crate::session::{ServerSession, word};
 use crate::task::{Changes, Ending, Flow, Task};
 
@@ -105,20 +105,20 @@ impl ServerSession {
             limit: self.limits().entries,
             changed_since,
             partial,
-            wants_map: false,
+            map: MapNeed::Nothing,
             source_bytes: 0,
             marks_seen: false,
         };
         let read_only = self.selected.as_ref().is_none_or(|selected| selected.read_only);
         for attribute in attributes {
             let Need { map, source_bytes, seen } = need(attribute, self.limits().piece_bytes);
-            question.wants_map |= map;
+            question.map = question.map.max(map);
             question.source_bytes = question.source_bytes.max(source_bytes);
             question.marks_seen |= seen && !read_only;
         }
-        let most = match (question.source_bytes, question.wants_map) {
-            (0, false) => u32::MAX,
-            (0, true) => MAP_ENTRIES,
+        let most = match (question.source_bytes, question.map) {
+            (0, MapNeed::Nothing) => u32::MAX,
+            (0, _) => MAP_ENTRIES,
             _ => CONTENT_ENTRIES,
         };
         question.limit = question.limit.min(most);
@@ -339,7 +339,7 @@ impl Sending {
 }
 
 struct Need {
-    map: bool,
+    map: MapNeed,
     source_bytes: u32,
     seen: bool,
 }
@@ -357,20 +357,21 @@ fn need(attribute: &FetchAttribute, piece_bytes: usize) -> Need {
         | FetchAttribute::ModSeq
         | FetchAttribute::EmailId
         | FetchAttribute::ThreadId
-        | FetchAttribute::SaveDate => of(false, 0, false),
-        FetchAttribute::Envelope
-        | FetchAttribute::Body
+        | FetchAttribute::SaveDate => of(MapNeed::Nothing, 0, false),
+        FetchAttribute::Envelope => of(MapNeed::Header, 0, false),
+        FetchAttribute::Body
         | FetchAttribute::BodyStructure
         | FetchAttribute::Preview(_)
-        | FetchAttribute::BinarySize(_) => of(true, 0, false),
-        FetchAttribute::Rfc822 => of(false, piece, true),
-        FetchAttribute::Rfc822Header => of(true, HEADER_BYTES, false),
-        FetchAttribute::Rfc822Text => of(true, piece, true),
+        | FetchAttribute::BinarySize(_) => of(MapNeed::Whole, 0, false),
+        FetchAttribute::Rfc822 => of(MapNeed::Whole, piece, true),
+        FetchAttribute::Rfc822Header => of(MapNeed::Header, HEADER_BYTES, false),
+        FetchAttribute::Rfc822Text => of(MapNeed::Whole, piece, true),
         FetchAttribute::BodySection { peek, section, .. } => {
             let is_header = section.part.is_empty()
                 && matches!(section.text, Some(SectionText::Header | SectionText::HeaderFields(..)));
-            of(true, if is_header { HEADER_BYTES } else { piece }, !peek)
+            let map = if is_header { MapNeed::Header } else { MapNeed::Whole };
+            of(map, if is_header { HEADER_BYTES } else { piece }, !peek)
         }
-        FetchAttribute::Binary { peek, .. } => of(true, piece, !peek),
+        FetchAttribute::Binary { peek, .. } => of(MapNeed::Whole, piece, !peek),
     }
 }

@@ -61,8 +61,8 @@ pub use options::{Encryption, Peer, ServerLimits, ServerOptions, ServerTimes};
 pub use request::{
     Answer, ContentId, EntriesQuestion, Entry, EventQuestion, FolderAnswer, FolderOutcome, FolderQuestion,
     FolderRequest, ListQuestion, LoginVerdict, MailboxEvent, MailboxInfo, MailboxNumbers, MailboxRequest,
-    NewMessage, OpenedMailbox, QuotaRoots, Refusal, Request, RightsChange, SearchOrder, SearchQuestion,
-    StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm,
+    MapNeed, NewMessage, OpenedMailbox, QuotaRoots, Refusal, Request, RightsChange, SearchOrder,
+    SearchQuestion, StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm,
 };
 pub use session::{ServerSession, Watching};
 pub use threading::{ThreadMessage, ordered_subject, references};

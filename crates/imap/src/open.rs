@@ -7,7 +7,7 @@ use scrinium_mailbox::Messages;
 
 use crate::capability::Capability;
 use crate::request::{
-    Answer, EntriesQuestion, FolderOutcome, FolderQuestion, MailboxRequest, OpenedMailbox, Request,
+    Answer, EntriesQuestion, FolderOutcome, FolderQuestion, MailboxRequest, MapNeed, OpenedMailbox, Request,
     SystemFlags,
 };
 use crate::selected::Selected;
@@ -75,7 +75,7 @@ impl ServerSession {
                     limit: self.limits().entries,
                     changed_since: Some(qresync.change),
                     partial: None,
-                    wants_map: false,
+                    map: MapNeed::Nothing,
                     source_bytes: 0,
                     marks_seen: false,
                 });

@@ -301,6 +301,17 @@ pub enum FolderQuestion {
     Replace(Messages),
 }
 
+/// What of a message's map is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MapNeed {
+    /// Nothing.
+    Nothing,
+    /// What the header of the message says, and where it ends: a map of its first bytes will do, with the message's length.
+    Header,
+    /// All parts.
+    Whole,
+}
+
 /// What is wanted of messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntriesQuestion {
@@ -312,8 +323,8 @@ pub struct EntriesQuestion {
     pub changed_since: Option<u64>,
     /// Only those from and to this place among them, counted from the end where it is negative (RFC 9394).
     pub partial: Option<(i64, i64)>,
-    /// Whether their maps are needed.
-    pub wants_map: bool,
+    /// What of their maps is needed.
+    pub map: MapNeed,
     /// How much of the beginning of each message is of use.
     pub source_bytes: u32,
     /// They are seen by it.

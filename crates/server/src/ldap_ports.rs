@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_accounting::AddressRange;
 use scrinium_clock::milliseconds;
 use scrinium_directory::Directory;
 use scrinium_ldap_server::{LdapOptions, LdapProtocol};
@@ -52,7 +53,14 @@ pub(crate) fn ldap_ports(
     let protocol = Arc::new(protocol.ok_or_else(no_base)?);
     let counters = PortCounters::register(ground.statistics(), "LDAP", Arc::clone(&parts.open));
     let places = [("ldap.listen", set.listen.as_slice()), ("ldap.tls_listen", &set.tls_listen)];
-    ports_with_and_without_tls(settings, places, &encryption, (protocol, counters))
+    let proxies = Proxies { trusted: limits::trusted_proxies(settings), header_required: false };
+    ports_with_and_without_tls(settings, places, (&encryption, &proxies), (protocol, counters))
+}
+
+/// The proxies that are believed when they say who comes, and whether they have to say it.
+pub(crate) struct Proxies {
+    pub(crate) trusted: Vec<AddressRange>,
+    pub(crate) header_required: bool,
 }
 
 /// The ports of a protocol at which clients encrypt when they like, and those that are encrypted from the beginning.
@@ -62,7 +70,7 @@ pub(crate) fn ldap_ports(
 pub(crate) fn ports_with_and_without_tls(
     settings: &Settings,
     [(open_key, open), (encrypted_key, encrypted)]: [(&str, &[Address]); 2],
-    encryption: &Arc<rustls::ServerConfig>,
+    (encryption, proxies): (&Arc<rustls::ServerConfig>, &Proxies),
     (protocol, counters): (Arc<dyn Protocol>, PortCounters),
 ) -> Result<Vec<Port>, Failure> {
     let open = open.iter().map(|address| (open_key, address, None));
@@ -72,8 +80,8 @@ pub(crate) fn ports_with_and_without_tls(
             settings: PortSettings {
                 listen: resolve(key, address)?,
                 tls: tls.cloned(),
-                trusted_proxies: limits::trusted_proxies(settings),
-                proxy_header_required: false,
+                trusted_proxies: proxies.trusted.clone(),
+                proxy_header_required: proxies.header_required,
                 greeting_timeout_ms: milliseconds(settings.http.read_timeout),
             },
             protocol: Arc::clone(&protocol),

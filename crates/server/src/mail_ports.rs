@@ -10,12 +10,12 @@ use scrinium_clock::milliseconds;
 use scrinium_directory::{Logins, TokenVerifier};
 use scrinium_mail::{IncomingMail, Resolver};
 use scrinium_outbound::Dns;
-use scrinium_port::{Port, PortCounters, PortSettings, SocketPort};
+use scrinium_port::{Port, PortCounters, PortSecurity, PortSettings, SocketPort};
 use scrinium_sender_authentication::{Answer, Question};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
-    AllowanceLimits, Allowances, GateOptions, PortSecurity, Reception, ReceptionOptions, SenderCheckOptions,
-    SenderDns, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    AllowanceLimits, Allowances, GateOptions, Reception, ReceptionOptions, SenderCheckOptions, SenderDns,
+    SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
 use scrinium_store::Store;
 

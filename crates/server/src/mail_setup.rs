@@ -115,6 +115,10 @@ fn endpoints(settings: &Settings, host: &str) -> Vec<Endpoint> {
         let imap = &settings.imap;
         endpoints.extend(own_endpoints(MailProtocol::Imap, (&imap.tls_listen, &imap.listen), host));
     }
+    if set.pop3.is_empty() {
+        let pop3 = &settings.pop3;
+        endpoints.extend(own_endpoints(MailProtocol::Pop3, (&pop3.tls_listen, &pop3.listen), host));
+    }
     if set.submission.is_empty() {
         let listen = (submission.tls_listen.as_slice(), submission.listen.as_slice());
         endpoints.extend(own_endpoints(MailProtocol::Submission, listen, host));

@@ -1,7 +1,7 @@
 //! SMTP, submission and LMTP at ports: messages come in, of other servers and of people.
 //!
-//! [`SmtpProtocol`] is a thin loop around the sessions of [`scrinium_smtp`]: it reads and writes, hands shakes for
-//! STARTTLS, keeps time, and asks a [`Guest`] what only the surroundings know. [`Reception`] is the surroundings of messages for
+//! [`SmtpProtocol`] lets [`scrinium_port::converse`] read and write, shake hands for STARTTLS and keep time for the sessions of
+//! [`scrinium_smtp`], and asks a [`Guest`] what only the surroundings know. [`Reception`] is the surroundings of messages for
 //! people of this server, [`Submission`] those of people who send: recipients are looked up in the directory, a text is kept in
 //! memory while there is room and in a file where there is none, and a whole message goes into mail files, or a
 //! mail.box, in one batch, its source once.
@@ -28,7 +28,7 @@ pub use allowance::{AllowanceLimits, Allowances};
 pub use filters::{FilterAddress, FilterOptions};
 pub use gate::{GateOptions, ListOptions};
 pub use guest::{Guest, Surroundings};
-pub use protocol::{PortSecurity, SmtpProtocol};
+pub use protocol::SmtpProtocol;
 pub use reception::{Reception, ReceptionOptions};
 pub use send_rights::SendRights;
 pub use sender_check::{SenderCheckOptions, SenderDns};

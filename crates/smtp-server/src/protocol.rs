@@ -1,27 +1,19 @@
 //! SMTP as a protocol of ports.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use scrinium_clock::Clock;
-use scrinium_credentials::sasl::ServerEndPoint;
-use scrinium_port::{Arrival, Ending, Protocol};
+use scrinium_port::{Arrival, ConversationSettings, Ending, PortSecurity, Protocol, converse};
 use scrinium_smtp::ServerOptions;
 
 use crate::connection::Connection;
 use crate::guest::Surroundings;
 
-/// How connections of a port are kept from others' eyes.
-#[derive(Clone, Default)]
-pub struct PortSecurity {
-    /// What STARTTLS encrypts with.
-    pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// What log-ins can be bound to of the certificate ([`scrinium_credentials::sasl::server_end_point`]).
-    pub server_end_point: Option<ServerEndPoint>,
-    /// Who comes from a loopback address may log in without TLS: nobody else hears it.
-    pub trusts_loopback: bool,
-}
+/// How long a client may take nothing of replies that are ready.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// SMTP, submission or LMTP at one port.
 pub struct SmtpProtocol {
@@ -31,9 +23,8 @@ pub struct SmtpProtocol {
 /// What the connections of a port share.
 pub(crate) struct SharedProtocol {
     pub(crate) options: Arc<ServerOptions>,
-    pub(crate) security: PortSecurity,
     pub(crate) surroundings: Arc<dyn Surroundings>,
-    pub(crate) clock: Clock,
+    pub(crate) settings: Arc<ConversationSettings>,
 }
 
 impl SmtpProtocol {
@@ -46,14 +37,23 @@ impl SmtpProtocol {
         clock: Clock,
     ) -> Self {
         options.has_certificate = security.tls.is_some();
-        Self {
-            shared: Arc::new(SharedProtocol { options: Arc::new(options), security, surroundings, clock }),
-        }
+        let settings = ConversationSettings {
+            security,
+            clock,
+            tls_timeout: Duration::from_millis(options.times.tls_ms),
+            write_timeout: WRITE_TIMEOUT,
+        };
+        let shared =
+            SharedProtocol { options: Arc::new(options), surroundings, settings: Arc::new(settings) };
+        Self { shared: Arc::new(shared) }
     }
 }
 
 impl Protocol for SmtpProtocol {
     fn serve(&self, arrival: Arrival, ending: Ending) -> BoxFuture<'static, ()> {
-        Connection::new(arrival, Arc::clone(&self.shared)).serve(ending).boxed()
+        let settings = Arc::clone(&self.shared.settings);
+        let secrecy = settings.security.secrecy(&arrival.stream, &arrival.link);
+        let connection = Connection::new(Arc::clone(&arrival.link), secrecy, &self.shared);
+        converse(arrival, connection, settings, ending).boxed()
     }
 }

@@ -7,9 +7,9 @@ use scrinium_credentials::sasl::{Claim, ClaimedProof};
 use scrinium_imap::{
     Answer, CapabilitySet, ContentId, EntriesQuestion, Entry, FolderAnswer, FolderOutcome, FolderQuestion,
     FolderRequest, ListQuestion, LoginVerdict, MailboxEvent, MailboxInfo, MailboxNumbers, MailboxRequest,
-    NewMessage, OpenedMailbox, Refusal, Request, RightsChange, SearchContext, SearchOrder, SearchQuestion,
-    SortFields, StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm, ThreadMessage, matches,
-    ordered_subject, references, utc_seconds,
+    MapNeed, NewMessage, OpenedMailbox, Refusal, Request, RightsChange, SearchContext, SearchOrder,
+    SearchQuestion, SortFields, StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm, ThreadMessage,
+    matches, ordered_subject, references, utc_seconds,
 };
 use scrinium_imap_wire::{DateTime, Flag, StoreAction};
 use scrinium_mailbox::{
@@ -553,7 +553,8 @@ impl World {
                 folder.change = self.change;
                 was_changed = true;
             }
-            let mut entry = Self::entry(folder, picked, question.source_bytes, question.wants_map);
+            let mut entry =
+                Self::entry(folder, picked, question.source_bytes, question.map != MapNeed::Nothing);
             entry.was_changed = was_changed;
             entries.push(entry);
         }

@@ -143,6 +143,16 @@ pub(super) fn origin(text: &str) -> Result<(), String> {
     if fine { Ok(()) } else { Err(format!("{text:?} is no origin: write it like \"https://example.com\"")) }
 }
 
+/// A capability of IMAP, and perhaps from whom it is hidden.
+pub(super) fn hidden_capability(text: &str) -> Result<(), String> {
+    if scrinium_imap_server::HiddenCapability::parse(text).is_some() {
+        return Ok(());
+    }
+    Err(format!(
+        "{text:?} is no capability: write it like \"COMPRESS=DEFLATE\" or \"QRESYNC client:outlook\""
+    ))
+}
+
 /// A range of addresses, or one address.
 pub(super) fn network(text: &str) -> Result<(), String> {
     text.parse::<AddressRange>().map(drop).map_err(|error| error.to_string())

@@ -36,7 +36,9 @@ pub(crate) fn missing_for_mail(settings: &Settings) -> Vec<String> {
         return Vec::new();
     };
     let (submission, discovery, imap) = (&settings.submission, &settings.discovery, &settings.imap);
+    let pop3 = &settings.pop3;
     let has_no_imap = imap.listen.is_empty() && imap.tls_listen.is_empty();
+    let has_no_pop3 = pop3.listen.is_empty() && pop3.tls_listen.is_empty();
     let has_no_submission = submission.listen.is_empty() && submission.tls_listen.is_empty();
     let checks = [
         (
@@ -56,7 +58,7 @@ pub(crate) fn missing_for_mail(settings: &Settings) -> Vec<String> {
             "this server greets with the name of the machine: say in smtp.host_name the one that the MX record has",
         ),
         (
-            has_no_imap && discovery.imap.is_empty() && discovery.pop3.is_empty(),
+            has_no_imap && has_no_pop3 && discovery.imap.is_empty() && discovery.pop3.is_empty(),
             "mail programs have nowhere to read mail: imap.tls_listen is empty, such as 0.0.0.0:993",
         ),
         (

@@ -597,7 +597,7 @@ configuration! {
         /// Where people read mail by IMAP, as their programs reach it, such as `mail.example.org:993`. Port 143 means STARTTLS, any other
         /// one TLS from the first byte. Empty: the ports of `imap`, at `discovery.host_name`.
         imap: Addresses { at_least: 0 } = "", File;
-        /// The same by POP3, such as `mail.example.org:995`; port 110 means STLS.
+        /// The same by POP3, such as `mail.example.org:995`; port 110 means STLS. Empty: the ports of `pop3`, at `discovery.host_name`.
         pop3: Addresses { at_least: 0 } = "", File;
         /// Where people hand in what they send, such as `mail.example.org:465`; port 587 means STARTTLS. Empty: the ports of
         /// `submission`, at `discovery.host_name`.
@@ -622,6 +622,24 @@ configuration! {
         loopback_without_tls: Boolean = "false", File;
         /// The longest message that a program may put into a mailbox.
         max_message_bytes: Bytes { min: 64 * KB, max: 2 * GB } = "50 MB", Restart;
+        /// What is not offered, for programs that do not get along with it: a capability, such as `COMPRESS=DEFLATE`, from everybody; with
+        /// `person:ada` from Ada alone, with `client:outlook` from programs that have the word in their name.
+        hidden_capabilities: TextList { form: "a capability, perhaps with person:NAME or client:WORD", check: checks::hidden_capability } = "", File;
+        /// Whether connections of `http.trusted_proxies` begin with a PROXY header that names the client. Without it they are refused.
+        proxy_header: Boolean = "false", File;
+    }
+
+    /// Inboxes for mail programs that fetch and delete, by POP3 (docs/operate/pop3.md). The certificate is `http.tls_certificate`.
+    pop3 as Pop3Settings {
+        /// Where it listens, such as `0.0.0.0:110`. Programs encrypt the connection after it begins (STLS). Empty: nowhere.
+        listen: Addresses { at_least: 0 } = "", File;
+        /// Where it listens for connections that are encrypted from the beginning, such as `0.0.0.0:995`: the better one of both
+        /// (RFC 8314). Empty: nowhere.
+        tls_listen: Addresses { at_least: 0 } = "", File;
+        /// Whether programs of this machine, which come from a loopback address, may log in without TLS.
+        loopback_without_tls: Boolean = "false", File;
+        /// Whether connections of `http.trusted_proxies` begin with a PROXY header that names the client. Without it they are refused.
+        proxy_header: Boolean = "false", File;
     }
 
     /// Sieve scripts of people, which their mail programs set by ManageSieve (docs/operate/sieve.md). The certificate is that of all ports.

@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 
 use crate::mail_ports::{MailServer, SECRET};
 
-const IMAP: [(&str, &str); 2] =
+pub const IMAP: [(&str, &str); 2] =
     [("SCRINIUM_IMAP__LISTEN", "127.0.0.1:0"), ("SCRINIUM_IMAP__LOOPBACK_WITHOUT_TLS", "true")];
 
 /// However loaded the machine is.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// A mail client that says what a test gives it.
-struct Talker {
+pub struct Talker {
     stream: BufReader<TcpStream>,
     count: u32,
 }
 
 impl Talker {
-    fn connect(mail: &MailServer) -> Self {
+    pub fn connect(mail: &MailServer) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", mail.port("imap"))).unwrap();
         stream.set_read_timeout(Some(WITHIN)).unwrap();
         let mut talker = Self { stream: BufReader::new(stream), count: 0 };
@@ -30,24 +30,24 @@ impl Talker {
         talker
     }
 
-    fn logged_in(mail: &MailServer, name: &str, password: &str) -> Self {
+    pub fn logged_in(mail: &MailServer, name: &str, password: &str) -> Self {
         let mut talker = Self::connect(mail);
         talker.ask(&format!("LOGIN {name} \"{password}\""));
         talker
     }
 
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         let mut line = Vec::new();
         assert!(self.stream.read_until(b'\n', &mut line).unwrap() > 0, "the connection ended");
         String::from_utf8_lossy(&line).trim_end().to_owned()
     }
 
-    fn send(&mut self, text: &str) {
+    pub fn send(&mut self, text: &str) {
         self.stream.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
     /// All that is answered, the tagged line last.
-    fn answers(&mut self, command: &str) -> Vec<String> {
+    pub fn answers(&mut self, command: &str) -> Vec<String> {
         self.count += 1;
         let tag = format!("t{} ", self.count);
         self.send(&format!("{tag}{command}\r\n"));
@@ -69,14 +69,21 @@ impl Talker {
         }
     }
 
+    /// All that comes until the server closes the connection.
+    pub fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        self.stream.read_to_end(&mut rest).unwrap();
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+
     /// The same of a command that succeeds.
-    fn ask(&mut self, command: &str) -> Vec<String> {
+    pub fn ask(&mut self, command: &str) -> Vec<String> {
         let lines = self.answers(command);
         assert!(lines.last().unwrap().contains(" OK "), "{command}: {lines:?}");
         lines
     }
 
-    fn refused(&mut self, command: &str) -> String {
+    pub fn refused(&mut self, command: &str) -> String {
         let last = self.answers(command).pop().unwrap();
         assert!(last.contains(" NO ") || last.contains(" BAD "), "{command}: {last}");
         last
@@ -196,6 +203,100 @@ fn a_memo_that_has_no_source_is_a_message_and_lines_of_imported_ones_end_as_they
     assert_eq!(middle[1], source.replace('\n', "\r\n")[14..24]);
 }
 
+#[test]
+fn in_a_large_folder_words_are_found_by_the_index_as_they_would_be_by_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = MailServer::start_with(folder.path(), &IMAP);
+    let mut talker = Talker::logged_in(&mail, "ada", SECRET);
+    for part in 0..3 {
+        let mut command = "APPEND INBOX".to_owned();
+        for number in part * 400 + 1..=part * 400 + 400 {
+            let rare = match number {
+                77 => "Quixotic undertakings",
+                900 => "re: an-undertaking's end",
+                _ => "weekly figures",
+            };
+            let message = format!(
+                "Subject: {rare}\r\nFrom: Kim Ng <kim{number}@far.test>\r\nTo: ada@acme.example\r\nDate: Fri, 27 Nov 2026 08:00:00 +0000\r\nMessage-ID: <{number}@far.test>\r\nX-Odd: o{number}\r\n\r\nline {number}, {rare}\r\n"
+            );
+            command.push_str(&format!(" {{{}+}}\r\n{message}", message.len()));
+        }
+        talker.ask(&command);
+    }
+    assert!(talker.ask("SELECT INBOX").contains(&"* 1200 EXISTS".to_owned()));
+    for (keys, wanted) in [
+        ("SUBJECT undertaking", " 77 900"),
+        ("SUBJECT \"an-UNDERtaking's e\"", " 900"),
+        ("BODY dertaki", " 77 900"),
+        ("TEXT quixotic", " 77"),
+        ("TEXT quixotic SUBJECT figures", ""),
+        ("FROM kim1111@far", " 1111"),
+        ("OR FROM kim12@far SUBJECT quixot", " 12 77"),
+        ("NOT SUBJECT figures", " 77 900"),
+        ("HEADER X-Odd o1113", " 1113"),
+        ("UID 70:80 BODY undertakings", " 77"),
+        ("SUBJECT nowhere", ""),
+    ] {
+        assert_eq!(found(&mut talker, &format!("SEARCH {keys}")), format!("* SEARCH{wanted}"), "{keys}");
+    }
+    let sorted = found(&mut talker, "SORT (REVERSE ARRIVAL) UTF-8 SUBJECT undertaking");
+    assert_eq!(sorted, "* SORT 900 77");
+    // One that has just come is found at once.
+    let late = "Subject: undertakings that come late\r\n\r\nx\r\n";
+    talker.ask(&format!("APPEND INBOX {{{}+}}\r\n{late}", late.len()));
+    assert_eq!(found(&mut talker, "SEARCH SUBJECT undertaking"), "* SEARCH 77 900 1201");
+}
+
+/// What was found, behind signs that it is still looked for.
+fn found(talker: &mut Talker, command: &str) -> String {
+    let lines = talker.ask(command);
+    lines.into_iter().find(|line| line.starts_with("* S")).unwrap()
+}
+
+#[test]
+fn what_happens_in_other_mailboxes_is_told_without_asking_and_what_is_hidden_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let hidden =
+        ("SCRINIUM_IMAP__HIDDEN_CAPABILITIES", "COMPRESS=DEFLATE,QUOTA person:ada,MOVE client:outlook");
+    let mail = MailServer::start_with(folder.path(), &[&IMAP[..], &[hidden]].concat());
+    let mut watching = Talker::connect(&mail);
+    let welcome = watching.ask(&format!("LOGIN ada \"{SECRET}\"")).concat();
+    for (name, is_there) in [("NOTIFY", true), ("MOVE", true), ("QUOTA", false), ("COMPRESS", false)] {
+        assert_eq!(welcome.contains(name), is_there, "{name}: {welcome}");
+    }
+    watching.refused("GETQUOTAROOT INBOX");
+    watching.ask("ID (\"name\" \"Microsoft Outlook\")");
+    assert!(!watching.ask("CAPABILITY").concat().contains(" MOVE"));
+    watching.ask("SELECT INBOX");
+    let set = "NOTIFY SET STATUS (selected (MessageNew MessageExpunge)) (subtree (Archive Projects) (MessageNew FlagChange MailboxName)) (mailboxes Junk (MailboxName))";
+    let told = watching.ask(set);
+    assert!(told.iter().any(|line| line.starts_with("* STATUS Archive (MESSAGES 0 ")), "{told:?}");
+    assert!(
+        !told.iter().any(|line| line.contains("STATUS Junk") || line.contains("STATUS INBOX")),
+        "{told:?}"
+    );
+    let mut other = Talker::logged_in(&mail, "ada", SECRET);
+    let mut hears = |wanted: &str| loop {
+        let line = watching.line();
+        if line.contains(wanted) {
+            break;
+        }
+        assert!(!line.contains("Trash"), "{line}");
+    };
+    other.ask("APPEND Trash {3+}\r\nA:b");
+    other.ask("APPEND Archive {3+}\r\nA:b");
+    hears("STATUS Archive (MESSAGES 1 ");
+    other.ask("CREATE Projects/New");
+    hears("Projects/New");
+    other.ask("RENAME Projects/New Projects/Old");
+    hears("OLDNAME");
+    other.ask("APPEND INBOX {3+}\r\nA:b");
+    hears("* 1 EXISTS");
+    other.ask("DELETE Projects/Old");
+    hears("\\NonExistent");
+    watching.ask("NOTIFY NONE");
+}
+
 fn base64(text: &str) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.encode(text)
@@ -210,12 +311,12 @@ fn who_has_not_logged_in_or_may_not_any_more_sees_nothing() {
     }
     let mut ada = Talker::logged_in(&mail, "ada", SECRET);
     ada.ask("SELECT INBOX");
-    for mailbox in ["../bob", "mail/bob", "Users/bob/INBOX", "\"mail\\\\bob\"", "directory"] {
+    for mailbox in
+        ["../bob", "mail/bob", "Users/bob/INBOX", "Users/ada/INBOX", "\"mail\\\\bob\"", "directory"]
+    {
         ada.refused(&format!("SELECT {mailbox}"));
     }
-    for command in
-        ["GETACL INBOX", "SETACL INBOX bob lr", "SETMETADATA INBOX (/private/x \"y\")", "NOTIFY NONE"]
-    {
+    for command in ["SETACL INBOX bob lr", "SETMETADATA INBOX (/private/x \"y\")"] {
         ada.refused(command);
     }
     let mut client = mail.server.client();

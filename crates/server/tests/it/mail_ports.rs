@@ -20,7 +20,7 @@ pub struct MailServer {
     pub certificate: PathBuf,
 }
 
-const PORTS: [(&str, &str); 5] = [
+pub const PORTS: [(&str, &str); 5] = [
     ("SCRINIUM_MAIL__DOMAINS", "acme.example"),
     ("SCRINIUM_SMTP__LISTEN", "127.0.0.1:0"),
     ("SCRINIUM_LMTP__LISTEN", "127.0.0.1:0"),

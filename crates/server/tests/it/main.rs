@@ -41,6 +41,7 @@ mod hostile;
 #[cfg(feature = "lab")]
 mod hub;
 mod imap;
+mod imap_shared;
 mod import_port;
 #[cfg(feature = "lab")]
 mod lab_experiment;
@@ -68,6 +69,7 @@ mod people;
 mod people_source;
 #[cfg(feature = "lab")]
 mod plan;
+mod pop3;
 mod private_files;
 mod repair_killed;
 mod replication;

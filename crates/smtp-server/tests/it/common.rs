@@ -17,11 +17,11 @@ use scrinium_directory::{
     TokenVerifier, prepare,
 };
 use scrinium_mail::{IncomingMail, Mailboxes, Resolver, Router, RouterOptions, SOURCE_ATTACHMENT};
-use scrinium_port::{Port, PortCounters, PortSettings, Ports};
+use scrinium_port::{Port, PortCounters, PortSecurity, PortSettings, Ports};
 use scrinium_smtp::{ServerOptions, Service};
 use scrinium_smtp_server::{
-    AllowanceLimits, Allowances, FilterOptions, GateOptions, PortSecurity, Reception, ReceptionOptions,
-    SendRights, SenderCheckOptions, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
+    AllowanceLimits, Allowances, FilterOptions, GateOptions, Reception, ReceptionOptions, SendRights,
+    SenderCheckOptions, SmtpProtocol, SpoolBudget, Submission, SubmissionOptions, Surroundings,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
