@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::mail_ports::{MailServer, SECRET};
 
-const IMAP: [(&str, &str); 2] =
+pub const IMAP: [(&str, &str); 2] =
     [("SCRINIUM_IMAP__LISTEN", "127.0.0.1:0"), ("SCRINIUM_IMAP__LOOPBACK_WITHOUT_TLS", "true")];
 
 /// However loaded the machine is.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// A mail client that says what a test gives it.
-struct Talker {
+pub struct Talker {
     stream: BufReader<TcpStream>,
     count: u32,
 }
@@ -30,7 +30,7 @@ impl Talker {
         talker
     }
 
-    fn logged_in(mail: &MailServer, name: &str, password: &str) -> Self {
+    pub fn logged_in(mail: &MailServer, name: &str, password: &str) -> Self {
         let mut talker = Self::connect(mail);
         talker.ask(&format!("LOGIN {name} \"{password}\""));
         talker
@@ -47,7 +47,7 @@ impl Talker {
     }
 
     /// All that is answered, the tagged line last.
-    fn answers(&mut self, command: &str) -> Vec<String> {
+    pub fn answers(&mut self, command: &str) -> Vec<String> {
         self.count += 1;
         let tag = format!("t{} ", self.count);
         self.send(&format!("{tag}{command}\r\n"));
@@ -70,7 +70,7 @@ impl Talker {
     }
 
     /// The same of a command that succeeds.
-    fn ask(&mut self, command: &str) -> Vec<String> {
+    pub fn ask(&mut self, command: &str) -> Vec<String> {
         let lines = self.answers(command);
         assert!(lines.last().unwrap().contains(" OK "), "{command}: {lines:?}");
         lines
