@@ -40,6 +40,7 @@ mod hostile;
 #[cfg(feature = "lab")]
 mod hub;
 mod imap;
+mod imap_import;
 mod imap_programs;
 mod import_port;
 #[cfg(feature = "lab")]
