@@ -1,5 +1,6 @@
 //! Questions about the messages of a folder.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ pub(crate) struct FolderDesk<'d> {
     pub(crate) info: FolderInfo,
     pub(crate) now_ms: u64,
     /// Keywords by their numbers.
-    pub(crate) keywords: BTreeMap<u16, Flag>,
+    pub(crate) keywords: RefCell<BTreeMap<u16, Flag>>,
 }
 
 /// What a step has picked, what is left of the selection behind it, and how many of it are gone.
@@ -112,10 +113,14 @@ pub(crate) fn begin<'d>(
     {
         return Ok(None);
     }
-    let keywords = file.database.keywords()?.into_iter();
-    let keywords = keywords.filter_map(|(number, keyword)| Some((number, Flag::new(&keyword)?))).collect();
+    let keywords = RefCell::new(known_keywords(file)?);
     let (messages, now_ms) = (&shared.messages, shared.clock.now_ms());
     Ok(Some((FolderDesk { ground, file, messages, tracker, info, now_ms, keywords }, tracked)))
+}
+
+fn known_keywords(file: &MailFile) -> Result<BTreeMap<u16, Flag>> {
+    let keywords = file.database.keywords()?.into_iter();
+    Ok(keywords.filter_map(|(number, keyword)| Some((number, Flag::new(&keyword)?))).collect())
 }
 
 impl FolderDesk<'_> {
@@ -211,11 +216,7 @@ impl FolderDesk<'_> {
                 draft: has(DRAFT),
                 recent: false,
             },
-            keywords: member
-                .keywords
-                .iter()
-                .filter_map(|number| self.keywords.get(number).cloned())
-                .collect(),
+            keywords: self.keywords_of(member)?,
             mod_seq: *mod_seq,
             arrival: member.added_change,
             bytes,
@@ -228,6 +229,16 @@ impl FolderDesk<'_> {
             source: Vec::new(),
             was_changed: false,
         })
+    }
+
+    /// Numbers as keywords. One that a message has got since the question began may be new to the database.
+    fn keywords_of(&self, member: &Member) -> Result<Vec<Flag>> {
+        let is_known = |number: &u16| self.keywords.borrow().contains_key(number);
+        if !member.keywords.iter().all(is_known) {
+            *self.keywords.borrow_mut() = known_keywords(self.file)?;
+        }
+        let keywords = self.keywords.borrow();
+        Ok(member.keywords.iter().filter_map(|number| keywords.get(number).cloned()).collect())
     }
 
     fn revision(&self, id: &str) -> Result<String> {

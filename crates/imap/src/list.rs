@@ -106,9 +106,16 @@ impl ServerSession {
         };
         let last = mailboxes.last().map(|mailbox| mailbox.name.clone());
         for mailbox in mailboxes {
-            if task.patterns.iter().any(|pattern| matches(pattern, &mailbox.name)) {
-                self.say_listed(&task.style, mailbox);
+            let mut fitting =
+                task.patterns.iter().filter(|pattern| matches(pattern, &mailbox.name)).peekable();
+            if fitting.peek().is_none() {
+                continue;
             }
+            // RFC 3501, section 6.3.9: a parent stands for what is below it only where `%` leaves that out.
+            if task.style.is_lsub && !mailbox.subscribed && fitting.all(|pattern| !pattern.contains('%')) {
+                continue;
+            }
+            self.say_listed(&task.style, mailbox);
         }
         match last.filter(|_| is_more) {
             Some(last) => {

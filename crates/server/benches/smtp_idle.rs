@@ -21,8 +21,7 @@ use std::time::{Duration, Instant};
 
 use mail::ours::Ours;
 use mail::sender::{Dialect, Sender};
-use mail::{DOMAIN, message};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use mail::{DOMAIN, message, raise_files};
 use scrinium_bench::process::memory_bytes;
 use scrinium_bench::{Against, Line, percentile, report, setting};
 
@@ -89,13 +88,6 @@ fn main() {
     let against = Against::Measured("alone (asked for: 2 at most)", &alone);
     let case = "honest sender, p99 beside hostile";
     report(&Line { name: "smtp-idle", case, values: &among, unit: "ms", against });
-}
-
-fn raise_files(wanted: u64) {
-    let limit = getrlimit(Resource::Nofile);
-    let maximum = limit.maximum.map(|maximum| maximum.max(wanted));
-    let current = Some(wanted.min(maximum.unwrap_or(wanted)));
-    setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).unwrap();
 }
 
 /// What each of these connections takes once it has greeted, in KB.

@@ -3,8 +3,9 @@
 use crate::backup::command;
 use crate::cli::{
     BackupArguments, DemoArguments, DomainCommand, Failure, FixupArguments, GroupCommand,
-    HealthcheckArguments, ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailInCommand,
-    MailRereadArguments, PersonCommand, PlanArguments, Program, RestoreArguments, Terminal, UpgradeArguments,
+    HealthcheckArguments, ImportImapArguments, ImportMailArguments, InspectArguments, LabArguments,
+    LogCommand, MailInCommand, MailRereadArguments, PersonCommand, PlanArguments, Program, RestoreArguments,
+    Terminal, UpgradeArguments,
 };
 use crate::config::Configuration;
 use crate::console::ServerParts;
@@ -12,8 +13,8 @@ use crate::ground::Ground;
 use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
-    allocators, directory_command, domain_command, fixup_command, healthcheck, inspect_command, laboratory,
-    log_command, mail_import, people_command, reread, upgrade,
+    allocators, directory_command, domain_command, fixup_command, healthcheck, imap_import, inspect_command,
+    laboratory, log_command, mail_import, people_command, reread, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -54,6 +55,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         mail_import::run(&configuration, arguments, terminal)
+    }
+
+    fn import_imap(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportImapArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        imap_import::run(&configuration, arguments, terminal)
     }
 
     fn reread_mail(

@@ -97,10 +97,8 @@ fn mailboxes_are_listed_made_and_taken_away() {
                 "a LIST \"\" (INBOX Sent) RETURN (STATUS (MESSAGES UNSEEN))",
                 "* LIST (\\HasNoChildren) \"/\" INBOX\n* STATUS INBOX (MESSAGES 2 UNSEEN 2)\n* LIST (\\HasNoChildren \\Sent) \"/\" Sent\n* STATUS Sent (MESSAGES 0 UNSEEN 0)\na OK Done",
             ),
-            (
-                "a LSUB \"\" *",
-                "* LSUB (\\Noselect) \"/\" Archive\n* LSUB () \"/\" Archive/2026\n* LSUB () \"/\" INBOX\na OK Done",
-            ),
+            ("a LSUB \"\" *", "* LSUB () \"/\" Archive/2026\n* LSUB () \"/\" INBOX\na OK Done"),
+            ("a LSUB \"\" %", "* LSUB (\\Noselect) \"/\" Archive\n* LSUB () \"/\" INBOX\na OK Done"),
             ("a CREATE Gr&APw-n/", "a OK [MAILBOXID (F5)] Made"),
             ("a CREATE Gr&APw-n", "a NO [ALREADYEXISTS] It is there already"),
             ("a LIST \"\" G*", "* LIST (\\HasNoChildren) \"/\" Gr&APw-n\na OK Done"),

@@ -10,6 +10,7 @@
     reason = "each benchmark uses another part of it, and stops at the first error"
 )]
 
+pub mod imap;
 pub mod later;
 pub mod ours;
 pub mod peers;
@@ -18,6 +19,7 @@ pub mod sender;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scrinium_bench::scatter;
 
 /// Everybody's address ends so.
@@ -37,6 +39,14 @@ pub fn person(number: u64) -> String {
 /// A port that nobody listens on.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Lets this process have this number of files open, if the system does.
+pub fn raise_files(wanted: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    let maximum = limit.maximum.map(|maximum| maximum.max(wanted));
+    let current = Some(wanted.min(maximum.unwrap_or(wanted)));
+    setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }).unwrap();
 }
 
 /// A message of about this many bytes, like no other.

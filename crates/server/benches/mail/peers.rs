@@ -16,7 +16,8 @@ use tempfile::TempDir;
 use super::{DOMAIN, free_port};
 
 const POSTFIX: &str = "/usr/lib/postfix/sbin/master";
-const PROGRAMS: [&str; 3] = [POSTFIX, "/usr/lib/dovecot/lmtp", "/usr/sbin/dovecot"];
+const DOVECOT: &str = "/usr/sbin/dovecot";
+const PROGRAMS: [&str; 3] = [POSTFIX, "/usr/lib/dovecot/lmtp", DOVECOT];
 
 /// Keeps whatever is for other hosts in the queue.
 const DEFER: &str = "defer_transports = smtp";
@@ -37,7 +38,7 @@ impl Peers {
     pub fn start() -> Option<Self> {
         let folder = folder_for(&PROGRAMS)?;
         let [smtp, lmtp] = [free_port(), free_port()];
-        let dovecot = dovecot(folder.path(), lmtp);
+        let dovecot = dovecot(folder.path(), lmtp, None);
         wait(lmtp, &folder.path().join("dovecot.log"));
         let more = format!(
             "virtual_mailbox_domains = {DOMAIN}\nvirtual_mailbox_maps = static:all\n\
@@ -65,6 +66,28 @@ impl Peers {
             at += 1;
         }
         all.iter().filter(|id| Path::new(&format!("/proc/{id}")).exists()).map(|id| used_ticks(*id)).sum()
+    }
+}
+
+/// Dovecot alone, to which messages come by LMTP, and which people read by IMAP.
+pub struct Dovecot {
+    pub lmtp: SocketAddr,
+    pub imap: SocketAddr,
+    _process: Process,
+    _folder: TempDir,
+}
+
+impl Dovecot {
+    /// `None`, with a word on why, where it cannot be started.
+    pub fn start() -> Option<Self> {
+        let folder = folder_for(&["/usr/lib/dovecot/lmtp", "/usr/lib/dovecot/imap", DOVECOT])?;
+        let [lmtp, imap] = [free_port(), free_port()];
+        let process = dovecot(folder.path(), lmtp, Some(imap));
+        for port in [lmtp, imap] {
+            wait(port, &folder.path().join("dovecot.log"));
+        }
+        let [lmtp, imap] = [lmtp, imap].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        Some(Self { lmtp, imap, _process: process, _folder: folder })
     }
 }
 
@@ -199,24 +222,32 @@ fn own(path: &Path, user: &str) {
     assert!(owned.is_ok_and(|status| status.success()), "there must be a user {user}");
 }
 
-fn dovecot(folder: &Path, lmtp: u16) -> Process {
+fn dovecot(folder: &Path, lmtp: u16, imap: Option<u16>) -> Process {
     let (mail, run, shown) = (folder.join("mail"), folder.join("run"), folder.display());
     own(&mail, "mail");
     fs::create_dir_all(&run).unwrap();
     let (mail, run) = (mail.display(), run.display());
+    // Processes that are there already, and serve one after the other, as its manual has it for many log-ins.
+    let imap = imap.map(|port| {
+        format!(
+            "service imap-login {{\n  service_count = 0\n  process_min_avail = 2\n  inet_listener imap {{\n    address = 127.0.0.1\n    \
+             port = {port}\n  }}\n}}\nservice imap {{\n  process_min_avail = 8\n  service_count = 1000\n}}\n"
+        )
+    });
+    let (protocols, imap) = (if imap.is_some() { "lmtp imap" } else { "lmtp" }, imap.unwrap_or_default());
     // `mail_fsync` is by default what syncs each message before it is acknowledged.
     let settings = format!(
-        "base_dir = {run}\nlog_path = {shown}/dovecot.mail\nprotocols = lmtp\nlisten = 127.0.0.1\nssl = no\n\
+        "base_dir = {run}\nlog_path = {shown}/dovecot.mail\nprotocols = {protocols}\nlisten = 127.0.0.1\nssl = no\n\
          mail_location = mdbox:{mail}/%n\nfirst_valid_uid = 1\ndefault_process_limit = 200\n\
          mail_fsync = optimized\n\
          passdb {{\n  driver = static\n  args = nopassword=y\n}}\n\
          userdb {{\n  driver = static\n  args = uid=mail gid=mail home={mail}/%n allow_all_users=yes\n}}\n\
          service lmtp {{\n  process_min_avail = 8\n  inet_listener lmtp {{\n    address = 127.0.0.1\n    \
-         port = {lmtp}\n  }}\n}}\n"
+         port = {lmtp}\n  }}\n}}\n{imap}"
     );
     let path = folder.join("dovecot.conf");
     fs::write(&path, settings).unwrap();
-    let mut dovecot = command("/usr/sbin/dovecot", None);
+    let mut dovecot = command(DOVECOT, None);
     start(dovecot.arg("-F").arg("-c").arg(&path), &folder.join("dovecot.log"))
 }
 

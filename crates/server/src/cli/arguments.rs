@@ -10,6 +10,7 @@ use scrinium_backup::Target;
 
 use super::formula::FormulaCommand;
 use super::people_arguments::{DomainCommand, GroupCommand, MailInCommand, PersonCommand};
+use crate::imap_import::ImapTls;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -180,6 +181,57 @@ pub struct DemoArguments {
 pub enum ImportCommand {
     /// Messages: an mbox file, a Maildir or a folder of messages and mboxes
     Mail(ImportMailArguments),
+    /// Mail of one person, or of all in a table, from another server by IMAP
+    Imap(ImportImapArguments),
+}
+
+/// Arguments of `import imap`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Folders, dates, flags and keywords come with the messages; mailboxes for sent mail, drafts, trash and junk
+become the folders for that. Nothing changes at the other server. An import that was interrupted goes on
+where it stopped, and one that is repeated brings what is new since. Of a message that is twice in a folder
+one is kept. Gmail's All Mail, and views like it, are passed over and named. See docs/operate/migrate.md.
+
+A table of people (CSV) names the columns person, user and password in its first line. The password of one
+person is asked for, or is the first line of standard input.
+
+Exit codes: 0 everything was brought; 1 something was left out, or somebody's mail could not be read, and is
+named; 2 the command line is wrong.")]
+pub struct ImportImapArguments {
+    /// The other server: HOST, or HOST:PORT
+    #[arg(value_name = "HOST")]
+    pub host: String,
+    /// The person here whose mail it is, by short or full name
+    #[arg(long, value_name = "NAME", conflicts_with = "people")]
+    pub person: Option<String>,
+    /// The name to log in with there; the same if left out
+    #[arg(long, value_name = "USER", conflicts_with = "people")]
+    pub user: Option<String>,
+    /// A file whose first line is the password there; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "people")]
+    pub password_file: Option<PathBuf>,
+    /// A table of people, with their names and passwords there
+    #[arg(long, value_name = "FILE")]
+    pub people: Option<PathBuf>,
+    /// How the connection is encrypted
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ImapTls::Immediate)]
+    pub tls: ImapTls,
+    /// A file with the certificate of an authority to trust besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub trust: Vec<PathBuf>,
+    /// A mailbox there that is left out, by its whole name
+    #[arg(long, value_name = "MAILBOX")]
+    pub skip: Vec<String>,
+    /// Also read mailboxes that show what others hold, such as Gmail's All Mail
+    #[arg(long)]
+    pub with_views: bool,
+    /// Also bring messages that are marked as deleted, into the folder Trash
+    #[arg(long)]
+    pub with_deleted: bool,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
 }
 
 /// Arguments of `import mail`.

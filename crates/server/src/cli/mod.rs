@@ -27,8 +27,9 @@ use crate::private;
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
     ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
-    HealthcheckArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments, LogCommand,
-    MailCommand, MailRereadArguments, PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
+    HealthcheckArguments, ImportCommand, ImportImapArguments, ImportMailArguments, InspectArguments,
+    LabArguments, LogCommand, MailCommand, MailRereadArguments, PlanArguments, RestoreArguments,
+    UpgradeArguments, VerifyArguments,
 };
 pub(crate) use connect::connect;
 pub use failure::Failure;
@@ -71,6 +72,17 @@ pub trait Program {
         &self,
         configuration: Configuration,
         arguments: &ImportMailArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Brings people's mail from another server.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn import_imap(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportImapArguments,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -247,6 +259,9 @@ fn dispatch(
     match arguments.command {
         CommandLine::Serve => program.serve(load()?, terminal),
         CommandLine::Demo(demo) => program.demo(load()?, &demo, terminal),
+        CommandLine::Import { command: ImportCommand::Imap(imap) } => {
+            program.import_imap(load()?, &imap, terminal)
+        }
         CommandLine::Import { command: ImportCommand::Mail(mail) } => {
             program.import_mail(load()?, &mail, terminal)
         }

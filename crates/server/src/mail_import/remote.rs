@@ -57,6 +57,11 @@ impl RemoteMail {
         Ok(remote)
     }
 
+    /// Remembers the progress of what is called `root` from now on.
+    pub(crate) fn remember_at(&mut self, root: &Path) {
+        self.checkpoint = checkpoint_id(root);
+    }
+
     fn make_database(&self) -> Result<(), Failure> {
         let Letters { client, database, owner } = &self.letters;
         let path = format!("{database}?owner={}", escape(owner));

@@ -168,7 +168,7 @@ impl World {
     }
 }
 
-fn clients() -> PathBuf {
+pub fn clients() -> PathBuf {
     cached("mail-clients-1")
 }
 
@@ -182,7 +182,7 @@ pub fn cached(name: &str) -> PathBuf {
 }
 
 /// Runs a program to its end, which comes within a minute.
-fn run(program: &Path, prepare: impl FnOnce(&mut Command)) -> Result<String, String> {
+pub fn run(program: &Path, prepare: impl FnOnce(&mut Command)) -> Result<String, String> {
     let mut command = Command::new("timeout");
     command.arg("60").arg(program).stdin(Stdio::null());
     prepare(&mut command);

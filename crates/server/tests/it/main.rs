@@ -42,6 +42,8 @@ mod hostile;
 mod hub;
 mod imap;
 mod imap_shared;
+mod imap_import;
+mod imap_programs;
 mod import_port;
 #[cfg(feature = "lab")]
 mod lab_experiment;

@@ -58,6 +58,7 @@ const COMMANDS: &[(&str, Data)] = &[
     ("group rename", HelpAlone("tested where names are changed")),
     ("group set", HelpAlone("tested where people are")),
     ("healthcheck", OfServer(&[])),
+    ("import imap", HelpAlone("tested where mail is brought by IMAP")),
     ("import mail", HelpAlone("tested where mail is imported")),
     ("inspect", Words(&["data"])),
     (
