@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::audit::{Audit, OfficialOpenings};
 use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
+use crate::dav::Keeper;
 use crate::error::Result;
 use crate::mail_rules::MailRules;
 use crate::mail_setup::MailSetup;
@@ -99,6 +100,7 @@ pub struct SharedHttpState {
     replicator: OnceLock<Replicator>,
     mail_rules: OnceLock<Arc<dyn MailRules>>,
     mail_setup: OnceLock<Arc<dyn MailSetup>>,
+    dav: OnceLock<Keeper>,
     pub(crate) openings: OfficialOpenings,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
@@ -172,6 +174,13 @@ impl HttpState {
         }
     }
 
+    /// Answers calendar programs, from now on. Only the first call counts.
+    pub fn set_dav(&self, dav: Keeper) {
+        if self.0.dav.set(dav).is_err() {
+            tracing::warn!("calendars are kept already");
+        }
+    }
+
     /// Registers the statistics of this crate and joins what requests need.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
@@ -212,6 +221,7 @@ impl HttpState {
             replicator: OnceLock::new(),
             mail_rules: OnceLock::new(),
             mail_setup: OnceLock::new(),
+            dav: OnceLock::new(),
             openings: OfficialOpenings::default(),
             standings: watch::Sender::new(0),
         }))
@@ -241,6 +251,10 @@ impl SharedHttpState {
 
     pub(crate) fn mail_rules(&self) -> Option<&Arc<dyn MailRules>> {
         self.mail_rules.get()
+    }
+
+    pub(crate) fn dav(&self) -> Option<&Keeper> {
+        self.dav.get()
     }
 
     pub(crate) fn mail_setup(&self) -> Option<&Arc<dyn MailSetup>> {
