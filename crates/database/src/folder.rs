@@ -37,6 +37,9 @@ pub const MAX_FOLDERS: u64 = 10_000;
 /// The columns of a folder may be this many bytes of JSON.
 const MAX_COLUMNS_BYTES: usize = 64 << 10;
 
+/// What clients keep with a folder may be this many bytes.
+pub const MAX_FOLDER_PROPERTIES_BYTES: usize = 64 << 10;
+
 /// The columns of a folder that was made without any.
 static USUAL_COLUMNS: LazyLock<Value> = LazyLock::new(|| {
     json!([
@@ -152,6 +155,8 @@ pub struct FolderInfo {
     pub special_use: Option<SpecialUse>,
     /// Its columns, as in a view's definition.
     pub columns: Value,
+    /// What clients keep with it, as they have written it.
+    pub properties: Vec<u8>,
 }
 
 impl Database {
@@ -219,6 +224,21 @@ impl Database {
         self.one(
             self.transact(prefetched, 0, |transaction| vec![transaction.set_folder_use(name, folder_use)])?,
         )
+    }
+
+    /// Sets what clients keep with a folder: bytes that mean nothing here.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], more than [`MAX_FOLDER_PROPERTIES_BYTES`], and what the store reports.
+    pub fn set_folder_properties(self: &Arc<Self>, name: &str, properties: &[u8]) -> Result<()> {
+        let _stays = match self.pin_location() {
+            Ok(stays) => stays,
+            Err(there) => return there.set_folder_properties(name, properties),
+        };
+        let prefetched = PrefetchedHeads::read(self, std::iter::empty())?;
+        self.one(self.transact(prefetched, properties.len(), |transaction| {
+            vec![transaction.set_folder_properties(name, properties)]
+        })?)
     }
 
     /// Gives a folder another name, and those within it names that begin with it. Documents, uids and
@@ -325,6 +345,7 @@ fn info(
         kind: record.kind,
         special_use: record.special_use,
         columns: columns_of(&record)?,
+        properties: record.properties,
         name: record.name,
     })
 }

@@ -76,7 +76,7 @@ pub use folder::members::{
     MAX_MEMBERS_AT_ONCE,
 };
 pub use folder::record::{FolderKind, SpecialUse};
-pub use folder::{FolderChange, FolderInfo, FolderUse, Placed};
+pub use folder::{FolderChange, FolderInfo, FolderUse, MAX_FOLDER_PROPERTIES_BYTES, Placed};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
 pub use history::HistoryLimits;
 pub use hold::{HeldRevision, LegalHold};

@@ -1,6 +1,6 @@
 //! Answers about several resources (RFC 4918, section 13; RFC 6578, section 6.4).
 
-use crate::names::DAV;
+use crate::names::{DAV, PREFIXES};
 use crate::request::BodyError;
 use crate::xml::{Element, XmlLimits};
 
@@ -53,6 +53,46 @@ pub struct Multistatus {
     pub responses: Vec<ResourceResponse>,
     /// What the next `sync-collection` begins with.
     pub sync_token: Option<String>,
+}
+
+/// Writes an answer response by response, so that a long one takes the memory of its text alone.
+#[derive(Debug)]
+pub struct MultistatusWriter {
+    text: String,
+}
+
+impl Default for MultistatusWriter {
+    fn default() -> Self {
+        let mut text = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus".to_owned();
+        for (namespace, prefix) in PREFIXES {
+            text.push_str(&format!(" xmlns:{prefix}=\"{namespace}\""));
+        }
+        text.push('>');
+        Self { text }
+    }
+}
+
+impl MultistatusWriter {
+    /// Adds what is said of a resource.
+    pub fn push(&mut self, response: &ResourceResponse) {
+        response_element(response).write_into(&mut self.text, false, "");
+    }
+
+    /// Bytes so far.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The body, with what the next `sync-collection` begins with.
+    #[must_use]
+    pub fn finish(mut self, sync_token: Option<&str>) -> String {
+        if let Some(token) = sync_token {
+            Element::new(DAV, "sync-token").with_text(token).write_into(&mut self.text, false, "");
+        }
+        self.text.push_str("</D:multistatus>");
+        self.text
+    }
 }
 
 impl Multistatus {
@@ -108,7 +148,9 @@ fn response(element: &Element) -> Result<ResourceResponse, BodyError> {
     })
 }
 
-fn response_element(response: &ResourceResponse) -> Element {
+/// What is said of a resource, as an element.
+#[must_use]
+pub fn response_element(response: &ResourceResponse) -> Element {
     let properties = response.properties.iter().map(|part| {
         let all = Element::new(DAV, "prop").with_all(part.properties.iter().cloned());
         Element::new(DAV, "propstat")

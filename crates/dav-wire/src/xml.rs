@@ -189,7 +189,7 @@ impl Element {
         out
     }
 
-    fn write_into(&self, out: &mut String, is_root: bool, default: &str) {
+    pub(crate) fn write_into(&self, out: &mut String, is_root: bool, default: &str) {
         let known = PREFIXES.iter().find(|(namespace, _)| *namespace == self.name.namespace);
         let tag = match known {
             Some((_, prefix)) => format!("{prefix}:{}", self.name.local),

@@ -301,15 +301,32 @@ pub type Verification<'a> = Pin<Box<dyn Future<Output = Result<Identity, LoginRe
 /// The hashing of a password that is under way.
 pub type Hashing<'a> = Pin<Box<dyn Future<Output = Result<Bytes, LoginRefusal>> + Send + 'a>>;
 
+/// What somebody comes in for: accounts and app passwords may be good for some of it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Documents, and everything that has no word of its own.
+    Documents,
+    /// Calendars by CalDAV, and what leads to calendars and address books.
+    Calendars,
+    /// Address books by CardDAV.
+    Contacts,
+}
+
 /// Knows people by their passwords and sessions.
 pub trait Authenticator: Send + Sync + 'static {
     /// The person of a name and password that were verified not long ago. Answers at once, from memory;
     /// `None` means only that [`Authenticator::verify`] must be asked.
-    fn recall(&self, name: &str, password: &str, from: IpAddr) -> Option<Identity>;
+    fn recall(&self, name: &str, password: &str, service: Service, from: IpAddr) -> Option<Identity>;
 
     /// The person of a name and password. Slow on purpose (argon2id), and slower for those who guess; waiting for it
     /// holds no thread.
-    fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a>;
+    fn verify<'a>(
+        &'a self,
+        name: &'a str,
+        password: &'a str,
+        service: Service,
+        from: IpAddr,
+    ) -> Verification<'a>;
 
     /// The hash of a password that somebody sets for the document `id`, as [`Edit::secret`](scrinium_database::Edit::secret). Slow as
     /// a log-in, in the same queue; waiting for it holds no thread.
@@ -318,7 +335,7 @@ pub trait Authenticator: Send + Sync + 'static {
     /// Who begins a session, where a second step can be asked for.
     fn sign_in<'a>(&'a self, shown: SignIn<'a>, from: IpAddr) -> Verification<'a> {
         match shown {
-            SignIn::Password { name, password } => self.verify(name, password, from),
+            SignIn::Password { name, password } => self.verify(name, password, Service::Documents, from),
             SignIn::Code { .. } | SignIn::Passkey { .. } => {
                 Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
             }

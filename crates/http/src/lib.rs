@@ -39,6 +39,7 @@ mod cors;
 mod credentials;
 mod database_updates;
 mod databases;
+mod dav;
 mod delivery;
 mod design;
 mod dispatch;
@@ -103,9 +104,10 @@ pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
     Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,
     CredentialWork, CredentialsOf, Hashing, Identity, LoginRefusal, PersonChange, ProviderBeginning,
-    ProviderEnding, ProviderReturn, ProviderSignIn, ProxiedName, SecondStep, Session, SessionToken, SignIn,
-    Verification,
+    ProviderEnding, ProviderReturn, ProviderSignIn, ProxiedName, SecondStep, Service, Session, SessionToken,
+    SignIn, Verification,
 };
+pub use dav::{Dav, DavFinish, DavOutcome, DavRequest, DavStoring};
 pub use error::HttpError;
 pub use mail_rules::{MailRules, MailRulesOf, MailRulesRefusal};
 pub use mail_setup::MailSetup;

@@ -11,7 +11,7 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, acme, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
-    database_updates, databases, design, document, find, folder, handler, held, indexes, mail_rules,
+    database_updates, databases, dav, design, document, find, folder, handler, held, indexes, mail_rules,
     mail_setup, message_parts, openapi, provider_sign_in, replication, server_pages, session, settings,
     text_search, transaction, unread, web_pages, write,
 };
@@ -57,6 +57,10 @@ const TRANSACTION: Limits =
     Limits { body: BodyLimit::Bytes(16 * MB), gzip: true, elements: 400_000, seconds: 60 };
 /// What an update function gets as text.
 const HANDLED: Limits = Limits { body: BodyLimit::Bytes(2 * MB), gzip: true, elements: 0, seconds: 60 };
+/// What a calendar program asks: XML, which has limits of its own.
+const DAV_QUERY: Limits = Limits { body: BodyLimit::Bytes(MB), gzip: true, elements: 0, seconds: 60 };
+/// A calendar entry or a card.
+const DAV_RESOURCE: Limits = Limits { body: BodyLimit::Bytes(10 * MB), gzip: true, elements: 0, seconds: 60 };
 const ATTACHMENT: Limits = Limits { body: BodyLimit::Attachment, gzip: true, elements: 0, seconds: 60 };
 
 const NONE: &[&str] = &[];
@@ -194,6 +198,34 @@ const fn queries(handler: Handler) -> [MethodRoute; 1] {
     [ask(Operation::ReadEntries, READER, LIST, ROWS, handler)]
 }
 
+/// What a calendar program asks by a body.
+const fn dav_query(method: &'static str, operation: Operation, handler: Handler) -> MethodRoute {
+    MethodRoute {
+        method,
+        operation,
+        need: PERSON,
+        limits: DAV_QUERY,
+        parameters: NONE,
+        writes: false,
+        handler,
+    }
+}
+
+/// All that can be done with calendars, address books and what is in them.
+static DAV_METHODS: [MethodRoute; 11] = [
+    act("OPTIONS", Operation::Other, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    get(Operation::OpenNote, PERSON, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    dav_query("PROPFIND", Operation::ReadEntries, |c, b| Box::pin(dav::answer(c, b))),
+    dav_query("REPORT", Operation::Search, |c, b| Box::pin(dav::answer(c, b))),
+    act("PUT", Operation::UpdateNote, PERSON, DAV_RESOURCE, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("DELETE", Operation::DeleteNote, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("PROPPATCH", Operation::FolderDefine, PERSON, DAV_QUERY, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("MKCOL", Operation::FolderDefine, PERSON, DAV_QUERY, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("MKCALENDAR", Operation::FolderDefine, PERSON, DAV_QUERY, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("COPY", Operation::UpdateNote, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("MOVE", Operation::FolderMove, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
+];
+
 /// All routes of the interface. The first whose pattern fits an address is the one that answers.
 #[must_use]
 pub fn routes() -> &'static [Route] {
@@ -203,8 +235,23 @@ pub fn routes() -> &'static [Route] {
 static ROUTES: &[Route] = &[
     Route {
         path: "/",
-        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| {
-            Box::pin(ready(Ok(server_pages::welcome(c))))
+        methods: &[
+            get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(Ok(server_pages::welcome(c))))),
+            dav_query("PROPFIND", Operation::ReadEntries, |c, b| Box::pin(dav::answer(c, b))),
+        ],
+    },
+    Route { path: "/_dav", methods: &DAV_METHODS },
+    Route { path: "/_dav/{dav_path...}", methods: &DAV_METHODS },
+    Route {
+        path: "/.well-known/caldav",
+        methods: &[act(ANY_METHOD, Operation::Other, ANONYMOUS, NOTHING, NONE, |_, _| {
+            Box::pin(ready(Ok(dav::well_known())))
+        })],
+    },
+    Route {
+        path: "/.well-known/carddav",
+        methods: &[act(ANY_METHOD, Operation::Other, ANONYMOUS, NOTHING, NONE, |_, _| {
+            Box::pin(ready(Ok(dav::well_known())))
         })],
     },
     Route {

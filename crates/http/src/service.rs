@@ -31,7 +31,7 @@ use crate::response::{self, Body};
 use crate::router;
 use crate::standing::{self, StandingWatch};
 use crate::state::HttpState;
-use crate::{audit_record, compress, cors, framing, session, users};
+use crate::{audit_record, compress, cors, dav, framing, session, users};
 use scrinium_port::Link;
 
 /// Without a version: it would tell everybody which of its faults are still there.
@@ -277,7 +277,8 @@ async fn answer_parts(
     framing::check_host(parts.version, &parts.uri, &parts.headers)?;
     let mut address = router::parse(parts.uri.path())?;
     let query = Query::parse(parts.uri.query())?;
-    let known = session::authenticate(state, &parts.headers, client).await?;
+    let service = dav::service_of(&address, &method);
+    let known = session::authenticate(state, &parts.headers, service, client).await?;
     users::enter(state, &mut address, &method, &known.identity)?;
     let entry = dispatch::entry(&address, &method, &known.identity)?;
     let account = link.account(&holder(state, &known.identity, client), &state.options.accounts);

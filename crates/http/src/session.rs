@@ -18,7 +18,7 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::audit::AuditAction;
-use crate::authority::{Identity, LoginRefusal, ProxiedName, SecondStep, SessionToken, SignIn};
+use crate::authority::{Identity, LoginRefusal, ProxiedName, SecondStep, Service, SessionToken, SignIn};
 use crate::body::{RequestBody, parse_json};
 use crate::client::Client;
 use crate::context::Context;
@@ -50,11 +50,16 @@ pub(crate) struct Known {
 }
 
 /// Finds out who asks. A cookie that is no good is nobody's; a wrong password is an error.
-pub(crate) async fn authenticate(state: &HttpState, headers: &HeaderMap, client: Client) -> Result<Known> {
+pub(crate) async fn authenticate(
+    state: &HttpState,
+    headers: &HeaderMap,
+    service: Service,
+    client: Client,
+) -> Result<Known> {
     if let Some(value) = headers.get(AUTHORIZATION)
         && let Some((name, password)) = basic(value)
     {
-        let identity = verify(state, &name, &password, client).await?;
+        let identity = verify(state, (&name, &password), service, client).await?;
         return Ok(Known { identity, by: Some("default"), renewed: None });
     }
     if let Some(token) = headers.get(AUTHORIZATION).and_then(bearer)
@@ -75,11 +80,16 @@ pub(crate) async fn authenticate(state: &HttpState, headers: &HeaderMap, client:
 }
 
 /// The person of a name and password. One that was right a moment ago waits for nobody.
-async fn verify(state: &HttpState, name: &str, password: &str, client: Client) -> Result<Identity> {
-    if let Some(identity) = state.authenticator.recall(name, password, client.address) {
+async fn verify(
+    state: &HttpState,
+    (name, password): (&str, &str),
+    service: Service,
+    client: Client,
+) -> Result<Identity> {
+    if let Some(identity) = state.authenticator.recall(name, password, service, client.address) {
         return Ok(identity);
     }
-    Ok(state.authenticator.verify(name, password, client.address).await?)
+    Ok(state.authenticator.verify(name, password, service, client.address).await?)
 }
 
 /// Name and password of a Basic header (RFC 7617).

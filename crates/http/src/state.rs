@@ -19,6 +19,7 @@ use crate::acme::AcmeAnswers;
 use crate::audit::{Audit, OfficialOpenings};
 use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
+use crate::dav::Keeper;
 use crate::error::Result;
 use crate::mail_rules::MailRules;
 use crate::mail_setup::MailSetup;
@@ -101,6 +102,7 @@ pub struct SharedHttpState {
     mail_rules: OnceLock<Arc<dyn MailRules>>,
     mail_setup: OnceLock<Arc<dyn MailSetup>>,
     acme_answers: AcmeAnswers,
+    dav: OnceLock<Keeper>,
     pub(crate) openings: OfficialOpenings,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
@@ -180,6 +182,13 @@ impl HttpState {
         }
     }
 
+    /// Answers calendar programs, from now on. Only the first call counts.
+    pub fn set_dav(&self, dav: Keeper) {
+        if self.0.dav.set(dav).is_err() {
+            tracing::warn!("calendars are kept already");
+        }
+    }
+
     /// Registers the statistics of this crate and joins what requests need.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
@@ -221,6 +230,7 @@ impl HttpState {
             mail_rules: OnceLock::new(),
             mail_setup: OnceLock::new(),
             acme_answers: AcmeAnswers::default(),
+            dav: OnceLock::new(),
             openings: OfficialOpenings::default(),
             standings: watch::Sender::new(0),
         }))
@@ -250,6 +260,10 @@ impl SharedHttpState {
 
     pub(crate) fn mail_rules(&self) -> Option<&Arc<dyn MailRules>> {
         self.mail_rules.get()
+    }
+
+    pub(crate) fn dav(&self) -> Option<&Keeper> {
+        self.dav.get()
     }
 
     pub(crate) fn mail_setup(&self) -> Option<&Arc<dyn MailSetup>> {

@@ -28,7 +28,7 @@ use scrinium_directory::{
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, CredentialRequest, CredentialWork, CredentialsOf, Hashing,
     Identity, LoginRefusal, PersonChange, ProviderBeginning, ProviderEnding, ProxiedName, SecondStep,
-    Session, SessionToken, SignIn, Verification,
+    Service, Session, SessionToken, SignIn, Verification,
 };
 use scrinium_statistics::Registry;
 use serde_json::json;
@@ -298,16 +298,33 @@ impl People {
     }
 }
 
+/// By which protocol somebody comes in.
+const fn protocol_of_service(service: Service) -> Protocol {
+    match service {
+        Service::Documents => Protocol::Http,
+        Service::Calendars => Protocol::CalDav,
+        Service::Contacts => Protocol::CardDav,
+    }
+}
+
 impl Authenticator for People {
-    fn recall(&self, name: &str, password: &str, from: IpAddr) -> Option<Identity> {
-        let login = self.logins.recall(name, password, &Approach::protected(Protocol::Http, from))?;
-        Some(self.identity(&login, Protocol::Http, None))
+    fn recall(&self, name: &str, password: &str, service: Service, from: IpAddr) -> Option<Identity> {
+        let protocol = protocol_of_service(service);
+        let login = self.logins.recall(name, password, &Approach::protected(protocol, from))?;
+        Some(self.identity(&login, protocol, None))
     }
 
-    fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a> {
+    fn verify<'a>(
+        &'a self,
+        name: &'a str,
+        password: &'a str,
+        service: Service,
+        from: IpAddr,
+    ) -> Verification<'a> {
+        let protocol = protocol_of_service(service);
         Box::pin(async move {
-            match self.logins.verify(name, password, &Approach::protected(Protocol::Http, from)).await {
-                Ok(login) => Ok(self.identity(&login, Protocol::Http, None)),
+            match self.logins.verify(name, password, &Approach::protected(protocol, from)).await {
+                Ok(login) => Ok(self.identity(&login, protocol, None)),
                 Err(error) => Err(self.refusal(error)),
             }
         })

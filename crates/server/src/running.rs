@@ -8,6 +8,7 @@ use scrinium_accounting::Accounts;
 use scrinium_administration::{Requests, RequestsHandle};
 use scrinium_catalog::Databases;
 use scrinium_clock::milliseconds;
+use scrinium_dav_server::{DavParts, DavService};
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
 use scrinium_mail::{
@@ -106,6 +107,7 @@ impl Running {
         let state = http_state(ground, &settings, people, (&storage.databases, &accounts));
         state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
         state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), &settings, ground.name())));
+        state.set_dav(calendars(&storage.databases, &directory, ground));
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
         let notices = mailboxes.clone();
@@ -182,6 +184,12 @@ impl Running {
         });
         drop(closed.await);
     }
+}
+
+/// What answers calendar programs.
+fn calendars(databases: &Databases, directory: &Arc<Directory>, ground: &Ground) -> Arc<DavService> {
+    let (databases, directory) = (databases.clone(), Arc::clone(directory));
+    Arc::new(DavService::new(DavParts { databases, directory, clock: ground.clock().clone() }))
 }
 
 /// Goes on with what is renamed and removed, and follows the people's source, if there is one.

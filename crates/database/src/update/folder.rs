@@ -7,7 +7,7 @@ use super::Transaction;
 use crate::error::{DatabaseError, InvalidInput, Result};
 use crate::folder::name::{SEPARATOR, folded, validate};
 use crate::folder::record::{FolderRecord, FolderState, SpecialUse};
-use crate::folder::{FolderUse, MAX_FOLDERS, columns_text, missing_folder};
+use crate::folder::{FolderUse, MAX_FOLDER_PROPERTIES_BYTES, MAX_FOLDERS, columns_text, missing_folder};
 use crate::keys;
 
 impl Transaction<'_> {
@@ -102,6 +102,21 @@ impl Transaction<'_> {
         let special_use = folder_use.special_use.unwrap_or(record.special_use);
         if (kind, special_use) != (record.kind, record.special_use) {
             self.put_folder(&FolderRecord { kind, special_use, ..record });
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what is too long.
+    pub(crate) fn set_folder_properties(&mut self, name: &str, properties: &[u8]) -> Result<()> {
+        if properties.len() > MAX_FOLDER_PROPERTIES_BYTES {
+            return Err(DatabaseError::bad_request(format!(
+                "Clients may keep {MAX_FOLDER_PROPERTIES_BYTES} bytes with a folder."
+            )));
+        }
+        let record = self.folder_record(name)?.ok_or_else(|| missing_folder(name))?;
+        if record.properties != properties {
+            self.put_folder(&FolderRecord { properties: properties.to_vec(), ..record });
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use scrinium_catalog::Databases;
 use scrinium_database::DatabaseOptions;
 use scrinium_http::{
     Administration, Authenticator, ConsoleAnswer, Hashing, HttpOptions, HttpState, Identity, LoginRefusal,
-    Parts, PortOptions, Server, Session, SessionToken, Verification,
+    Parts, PortOptions, Server, Service, Session, SessionToken, Verification,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -26,7 +26,7 @@ use tokio::runtime::Runtime;
 struct Anybody;
 
 impl Authenticator for Anybody {
-    fn recall(&self, name: &str, _password: &str, _from: IpAddr) -> Option<Identity> {
+    fn recall(&self, name: &str, _password: &str, _service: Service, _from: IpAddr) -> Option<Identity> {
         Some(match name.split_once('+') {
             Some((name, group)) => Identity::new(name, vec![group.to_owned()]),
             None if name == "a" => Identity::new(name, vec!["_admin".to_owned()]),
@@ -34,7 +34,13 @@ impl Authenticator for Anybody {
         })
     }
 
-    fn verify<'a>(&'a self, _name: &'a str, _password: &'a str, _from: IpAddr) -> Verification<'a> {
+    fn verify<'a>(
+        &'a self,
+        _name: &'a str,
+        _password: &'a str,
+        _service: Service,
+        _from: IpAddr,
+    ) -> Verification<'a> {
         Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
     }
 

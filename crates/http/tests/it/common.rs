@@ -20,7 +20,7 @@ use scrinium_database::DatabaseOptions;
 use scrinium_http::{
     Administration, Authenticator, ConsoleAnswer, CredentialAnswer, CredentialRefusal, CredentialRequest,
     CredentialWork, CredentialsOf, Hashing, HttpOptions, HttpState, Identity, LoginRefusal, MailSetup,
-    Observer, Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,
+    Observer, Operated, Parts, PortOptions, Service, Session, SessionToken, Used, Verification,
 };
 use scrinium_mail_discovery::sts::{HostPattern, StsMode, StsPolicy};
 use scrinium_mail_discovery::{Endpoint, MailProtocol, MailService, Security};
@@ -152,11 +152,17 @@ impl People {
 }
 
 impl Authenticator for People {
-    fn recall(&self, _name: &str, _password: &str, _from: IpAddr) -> Option<Identity> {
+    fn recall(&self, _name: &str, _password: &str, _service: Service, _from: IpAddr) -> Option<Identity> {
         None
     }
 
-    fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a> {
+    fn verify<'a>(
+        &'a self,
+        name: &'a str,
+        password: &'a str,
+        _service: Service,
+        from: IpAddr,
+    ) -> Verification<'a> {
         *self.seen_from.lock().unwrap() = Some(from);
         if name == "locked" {
             let refused = LoginRefusal::Locked { retry_after: Duration::from_mins(5) };

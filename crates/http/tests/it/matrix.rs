@@ -41,6 +41,10 @@ const OTHERS: [(&str, &str, &str); 4] = [
 /// All routes that are asked here. Those of the server as a whole name no document.
 const LISTED: &[&str] = &[
     "/",
+    "/_dav",
+    "/_dav/{dav_path...}",
+    "/.well-known/caldav",
+    "/.well-known/carddav",
     "/_up",
     "/_session",
     "/_session/passkey_options",
@@ -161,6 +165,8 @@ fn parts_of(part: &str) -> Vec<String> {
         "{job}" => &["0123456789abcdef0123456789abcdef"],
         "{replicator}" => &["_replicator", "db"],
         "{order}" => &["hid-s"],
+        // What keeps calendars has a matrix of its own.
+        "{dav_path...}" => &["calendars/ada/calendar/hid-s"],
         "{file...}" => &["index.html", "db/hid-s"],
         "{id}" => &["k3f9"],
         "{token}" => &["token-of-nobody"],
@@ -323,6 +329,8 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
     let page = json!({"include_docs": true, "conflicts": true, "attachments": true});
     match (method, path) {
         ("GET" | "DELETE" | "COPY", _) => vec![Value::Null],
+        (_, "/" | "/_dav" | "/_dav/{dav_path...}") => vec![Value::Null],
+        (_, "/.well-known/caldav" | "/.well-known/carddav") => vec![Value::Null],
         (_, "/_dbs_info") => vec![json!({"keys": ["db", "none"]})],
         (_, "/_transaction") => {
             // As the databases are called in the tests, so that one of them is meant.

@@ -13,6 +13,7 @@ mod advise;
 mod attachments;
 mod backup;
 mod broken_off;
+mod calendars;
 #[path = "../../../advise/tests/it/cases/mod.rs"]
 mod cases;
 mod client;

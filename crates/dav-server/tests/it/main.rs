@@ -1,0 +1,10 @@
+//! Calendars and address books, as programs ask for them.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod access;
+mod common;
+mod hostile;
+mod queries;
+mod resources;
+mod sync;
