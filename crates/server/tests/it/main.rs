@@ -42,9 +42,9 @@ mod hostile;
 #[cfg(feature = "lab")]
 mod hub;
 mod imap;
-mod imap_shared;
 mod imap_import;
 mod imap_programs;
+mod imap_shared;
 mod import_port;
 #[cfg(feature = "lab")]
 mod lab_experiment;
