@@ -245,7 +245,7 @@ impl DavService {
     }
 
     pub(crate) fn copy(&self, asked: &Asked<'_>) -> Result<DavOutcome> {
-        let (source, target) = self.from_and_to(asked)?;
+        let (source, target) = self.endpoints(asked)?;
         let bytes = self.source(&source.home, &source.shelf, &source.member)?.ok_or_else(Refusal::missing)?;
         let body = Bytes::from(bytes);
         let Target { home, shelf, name } = target;
@@ -263,7 +263,7 @@ impl DavService {
     }
 
     pub(crate) fn move_member(&self, asked: &Asked<'_>) -> Result<DavOutcome> {
-        let (source, target) = self.from_and_to(asked)?;
+        let (source, target) = self.endpoints(asked)?;
         let Target { home, shelf, name } = target;
         if home.owner.id != source.home.owner.id {
             let reason = "What is moved stays with its owner; copy it instead.";
@@ -298,8 +298,8 @@ impl DavService {
             json: Value::Object(fields).to_string().into(),
             // Under another name it is another resource, also in the same folder.
             folders: vec![
-                FolderChange::Remove { folder: source.shelf.info.name.clone() },
-                FolderChange::Add { folder: shelf.info.name.clone() },
+                FolderChange::Remove { folder: source.shelf.info.name },
+                FolderChange::Add { folder: shelf.info.name },
             ],
             editor: home.asker(),
             keeps_marks: true,
@@ -310,7 +310,7 @@ impl DavService {
     }
 
     /// What COPY and MOVE are about.
-    fn from_and_to(&self, asked: &Asked<'_>) -> Result<(Source, Target)> {
+    fn endpoints(&self, asked: &Asked<'_>) -> Result<(Source, Target)> {
         let Place::Member { area, person, collection, name } = &asked.place else {
             let reason = "Only what lies in a collection is copied and moved.";
             return Err(Refusal::new(StatusCode::FORBIDDEN, reason));

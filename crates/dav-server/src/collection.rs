@@ -116,6 +116,9 @@ pub(crate) struct Reservation {
     keys: Vec<String>,
 }
 
+/// What has the name, and what the UID.
+pub(crate) type NameAndObject = [Option<Arc<Member>>; 2];
+
 impl Drop for Reservation {
     fn drop(&mut self) {
         let mut state = self.collection.state.lock();
@@ -135,7 +138,7 @@ impl Collection {
     /// Looks at the collection as it is now. Blocks; nothing else may be waited for in `look`.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&Contents) -> T) -> Result<T> {
         let mut state = self.state.lock();
-        self.bring_up_to_date(&mut state).map(|contents| look(contents))
+        self.bring_up_to_date(&mut state).map(look)
     }
 
     /// Waits until nobody stores under this name or UID, and keeps others from it. Gives what has the name and what the UID.
@@ -143,7 +146,7 @@ impl Collection {
         self: &Arc<Self>,
         name: &str,
         object: Option<&str>,
-    ) -> std::result::Result<(Reservation, [Option<Arc<Member>>; 2]), Refusal> {
+    ) -> std::result::Result<(Reservation, NameAndObject), Refusal> {
         let keys: Vec<String> = [Some(format!("n{name}")), object.map(|object| format!("o{object}"))]
             .into_iter()
             .flatten()

@@ -17,7 +17,7 @@ pub(crate) const XML: HeaderValue = HeaderValue::from_static("application/xml; c
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     /// What `DAV:error` holds, if something was violated.
-    condition: Option<Element>,
+    condition: Option<Box<Element>>,
     reason: String,
 }
 
@@ -34,12 +34,12 @@ impl Refusal {
         (namespace, local): (&str, &str),
         reason: impl Into<String>,
     ) -> Self {
-        Self { condition: Some(Element::new(namespace, local)), ..Self::new(status, reason) }
+        Self { condition: Some(Box::new(Element::new(namespace, local))), ..Self::new(status, reason) }
     }
 
     /// With what the condition's element holds.
     pub(crate) fn with(mut self, child: Element) -> Self {
-        self.condition = self.condition.map(|condition| condition.with(child));
+        self.condition = self.condition.map(|condition| Box::new(condition.with(child)));
         self
     }
 
@@ -67,7 +67,7 @@ impl Refusal {
     pub(crate) fn into_response(self) -> Response<Bytes> {
         let mut error = Element::new(DAV, "error");
         if let Some(condition) = self.condition {
-            error = error.with(condition);
+            error = error.with(*condition);
         }
         let reason = Element::new(DAV, "responsedescription").with_text(&self.reason);
         let mut response = Response::new(Bytes::from(error.with(reason).write()));

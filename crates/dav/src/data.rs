@@ -131,7 +131,7 @@ fn selected(component: &Component, selection: &ComponentSelection) -> Option<Com
     for item in &component.items {
         match item {
             ContentItem::Line(line) => {
-                own.items.extend(selected_line(line, selection).map(ContentItem::Line))
+                own.items.extend(selected_line(line, selection).map(ContentItem::Line));
             }
             ContentItem::Component(part) => {
                 let inner = match &selection.components {

@@ -123,11 +123,11 @@ fn nobody_changes_what_is_not_theirs() {
             match standing {
                 // A copy in the same collection has the same UID.
                 Standing::Owner | Standing::Editor if method == "COPY" => {
-                    assert_eq!(answer.status, 403, "{asked}")
+                    assert_eq!(answer.status, 403, "{asked}");
                 }
                 // With a collection goes what is private in it.
                 Standing::Editor if path == CALENDAR && method == "DELETE" => {
-                    assert_eq!(answer.status, 403, "{asked}")
+                    assert_eq!(answer.status, 403, "{asked}");
                 }
                 Standing::Owner | Standing::Editor => assert!(answer.status < 300, "{asked}"),
                 Standing::Reader => assert!([403, 404].contains(&answer.status), "{asked}"),
