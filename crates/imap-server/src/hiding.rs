@@ -18,7 +18,7 @@ enum HiddenFrom {
 }
 
 impl HiddenCapability {
-    /// Reads one; `None` if it is none.
+    /// Reads a line; `None` if it names no capability, or nobody.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (name, from) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));

@@ -129,7 +129,6 @@ impl Running {
         ground.set_outbound(outbound.as_ref().map(OutboundHandle::controls));
         let orders = replicator.follow();
         let (requests, source) = begin_requests(ground, &settings, &directory)?;
-        let acme = acme.map(Acme::start);
         let upkeep = tokio::spawn(upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground)));
         Ok(Self {
             storage,
@@ -142,7 +141,7 @@ impl Running {
             requests,
             source,
             orders,
-            acme,
+            acme: acme.map(Acme::start),
         })
     }
 
