@@ -75,7 +75,7 @@ impl Desk {
             Request::Greet(_) => Answer::Accepted,
             Request::Account(name) => Answer::Account(self.visitor.scram_account(&name)),
             Request::LogIn(claim) => self.log_in(claim, secrecy).await,
-            Request::Identify(fields) => Answer::Hide(self.hiding.from_client(&fields)),
+            Request::Identify(fields) => Answer::Hide(self.hiding.hidden_from_client(&fields)),
             Request::Mailbox(request) => self.mailbox(*request).await,
             Request::Folder(request) => self.folder(*request).await,
             Request::Content(id, span) => {
@@ -135,7 +135,7 @@ impl Desk {
         };
         match self.visitor.work_in(Place::Own, |file, _| file.make_usual()).await {
             Ok(()) => {
-                let hidden = self.hiding.from_person(&person.short_name);
+                let hidden = self.hiding.hidden_from_person(&person.short_name);
                 Answer::Login(LoginVerdict::Admitted(person.id.clone(), hidden))
             }
             Err(refusal) => {

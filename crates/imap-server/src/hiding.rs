@@ -21,7 +21,8 @@ impl HiddenCapability {
     /// Reads a line; `None` if it names no capability, or nobody.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (name, from) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        let text = text.trim();
+        let (name, from) = text.split_once(' ').unwrap_or((text, ""));
         let named = |kind: &str| {
             let name = from.trim().strip_prefix(kind)?.to_lowercase();
             Some(name).filter(|name| !name.is_empty())
@@ -45,17 +46,17 @@ impl Hiding {
         Self(hidden)
     }
 
-    pub(crate) fn from_everybody(&self) -> CapabilitySet {
+    pub(crate) fn hidden_from_everybody(&self) -> CapabilitySet {
         self.of(|from| matches!(from, HiddenFrom::Everybody))
     }
 
-    pub(crate) fn from_person(&self, short_name: &str) -> CapabilitySet {
+    pub(crate) fn hidden_from_person(&self, short_name: &str) -> CapabilitySet {
         let short_name = short_name.to_lowercase();
         self.of(|from| matches!(from, HiddenFrom::Person(name) if *name == short_name))
     }
 
     /// From a client, by what it has said of itself (RFC 2971).
-    pub(crate) fn from_client(&self, fields: &[(String, Option<String>)]) -> CapabilitySet {
+    pub(crate) fn hidden_from_client(&self, fields: &[(String, Option<String>)]) -> CapabilitySet {
         let name = fields.iter().find(|(field, _)| field.eq_ignore_ascii_case("name"));
         let Some(name) = name.and_then(|(_, name)| name.as_ref()) else { return CapabilitySet::NONE };
         let name = name.to_lowercase();
@@ -78,12 +79,12 @@ mod tests {
         let lines = ["COMPRESS=DEFLATE", "qresync person:Ada", "IMAP4rev2 client:outlook"];
         let hiding = Hiding::new(lines.iter().map(|line| HiddenCapability::parse(line).unwrap()).collect());
         let only = |capability| CapabilitySet::NONE.with(capability);
-        assert_eq!(hiding.from_everybody(), only(Capability::Compress));
-        assert_eq!(hiding.from_person("ada"), only(Capability::Qresync));
-        assert_eq!(hiding.from_person("bob"), CapabilitySet::NONE);
+        assert_eq!(hiding.hidden_from_everybody(), only(Capability::Compress));
+        assert_eq!(hiding.hidden_from_person("ada"), only(Capability::Qresync));
+        assert_eq!(hiding.hidden_from_person("bob"), CapabilitySet::NONE);
         let named = |name: &str| [("version".to_owned(), None), ("Name".to_owned(), Some(name.to_owned()))];
-        assert_eq!(hiding.from_client(&named("Microsoft Outlook")), only(Capability::Imap4Rev2));
-        assert_eq!(hiding.from_client(&named("mutt")), CapabilitySet::NONE);
+        assert_eq!(hiding.hidden_from_client(&named("Microsoft Outlook")), only(Capability::Imap4Rev2));
+        assert_eq!(hiding.hidden_from_client(&named("mutt")), CapabilitySet::NONE);
         for wrong in ["", "NOTHING", "IDLE somebody", "IDLE person:", "IDLE port:143"] {
             assert_eq!(HiddenCapability::parse(wrong), None, "{wrong}");
         }

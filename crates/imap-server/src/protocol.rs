@@ -43,7 +43,7 @@ impl ImapProtocol {
         security: PortSecurity,
     ) -> Self {
         let hiding = Hiding::new(hidden);
-        session.hidden = session.hidden.and(hiding.from_everybody());
+        session.hidden = session.hidden.and(hiding.hidden_from_everybody());
         session.has_certificate = security.tls.is_some();
         session.has_tokens = access.0.tokens.is_some();
         session.hidden = HIDDEN.into_iter().fold(session.hidden, scrinium_imap::CapabilitySet::with);
