@@ -84,7 +84,7 @@ impl Contents {
     }
 }
 
-/// What is told to a collection of its owner.
+/// What a collection knows of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owned {
     pub(crate) area: Area,

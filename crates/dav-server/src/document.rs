@@ -19,7 +19,7 @@ pub(crate) const NAME: &str = "$DavName";
 /// The field with the names that it had in collections that it has left, by the folders' numbers.
 pub(crate) const FORMER: &str = "$DavFormer";
 
-/// So many of them are kept.
+/// At most this many of them are kept.
 const FORMER_MAX: usize = 32;
 
 /// Reads tombstones; what somebody may read is asked before.

@@ -247,7 +247,7 @@ impl DavService {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "A span of busy time has a start and an end."));
         }
         let (home, shelf, _) = self.reported(asked, Area::Calendars)?;
-        // Whoever may not read all documents would learn of others from the times that they take.
+        // Who may not read all documents would learn of others from the times that they take.
         if !home.is_owner && !home.database.shows_all(&home.access)? {
             return Err(Refusal::missing());
         }

@@ -28,7 +28,7 @@ pub(crate) fn token(home: &Home, shelf: &Shelf, change: u64, listed_to: Option<u
 }
 
 fn invalid_token() -> Refusal {
-    Refusal::forbidden((DAV, "valid-sync-token"), "The token is none of this collection; begin without one.")
+    Refusal::forbidden((DAV, "valid-sync-token"), "The token is not of this collection; begin without one.")
 }
 
 /// A part of what changed.

@@ -163,7 +163,7 @@ fn selected_line(line: &ContentLine, selection: &ComponentSelection) -> Option<C
 pub fn address_data(source: &[u8], asked: &AddressData) -> Vec<u8> {
     let Some(names) = &asked.properties else { return source.to_vec() };
     let Ok(mut card) = Component::parse(source, ContentLimits::default()) else { return source.to_vec() };
-    // A card is none without these (RFC 6350, sections 6.2.1 and 6.7.9).
+    // A card has to have these (RFC 6350, sections 6.2.1 and 6.7.9).
     let is_kept = |line: &ContentLine| {
         ["VERSION", "UID", "FN"].contains(&line.name())
             || names.iter().any(|name| line.name().eq_ignore_ascii_case(name))

@@ -25,7 +25,7 @@ impl SyncToken {
         format!("{PREFIX}{history}:{number}:{validity}:{change}{listed}")
     }
 
-    /// Reads one. `None`: it is none of ours.
+    /// Reads one. `None`: it is not ours.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix(PREFIX)?.split(':');

@@ -80,7 +80,7 @@ fn nobody_reads_what_is_not_for_them() {
             } else {
                 assert!(answer.status < 300, "{asked}");
             }
-            // What is private is its owner's, whoever may read or edit the rest.
+            // What is private is its owner's, also where others edit the rest.
             if standing != Standing::Owner {
                 assert!(
                     !answer.text().contains("own-secret") && !answer.text().contains("own.ics"),

@@ -60,7 +60,7 @@ impl Answer {
         Multistatus::parse(&self.body, limits).unwrap()
     }
 
-    /// The last segments of what is told, in the order in which it is told.
+    /// The last segments of the paths in an answer, in its order.
     pub(crate) fn names(&self) -> Vec<String> {
         let responses = self.multistatus().responses;
         responses.iter().map(|one| one.href().rsplit('/').next().unwrap().to_owned()).collect()
