@@ -9,7 +9,7 @@ use scrinium_port::{Port, PortCounters};
 use crate::cli::Failure;
 use crate::config::{Address, Settings};
 use crate::ground::Ground;
-use crate::ldap_ports::ports_with_and_without_tls;
+use crate::ldap_ports::{Proxies, ports_with_and_without_tls};
 use crate::mail_ports::MailParts;
 use crate::tls;
 
@@ -45,5 +45,7 @@ pub(crate) fn managesieve_ports(
     });
     let counters = PortCounters::register(ground.statistics(), "ManageSieve", Arc::clone(&parts.open));
     let places = [("managesieve.listen", listen), ("managesieve.listen", &[])];
-    ports_with_and_without_tls(settings, places, &encryption, (Arc::new(protocol), counters))
+    // The server speaks first, so nobody's header can be waited for who may not send one.
+    let proxies = Proxies { trusted: Vec::new(), header_required: true };
+    ports_with_and_without_tls(settings, places, (&encryption, &proxies), (Arc::new(protocol), counters))
 }
