@@ -68,8 +68,8 @@ fn seen_after(ours: &Ours, place: &Place, sessions: u64, rounds: usize) -> Vec<f
         waits(&mut client);
         let heard = heard.clone();
         let listen = move || {
-            loop {
-                if client.line().ends_with(b"EXISTS\r\n") && heard.send(Instant::now()).is_err() {
+            while let Some(line) = client.next_line() {
+                if line.ends_with(b"EXISTS\r\n") && heard.send(Instant::now()).is_err() {
                     return;
                 }
             }

@@ -87,9 +87,14 @@ impl<S: Read + Write> Client<S> {
 
     /// A line; literals are passed over where [`Self::answer`] reads.
     pub fn line(&mut self) -> &[u8] {
+        self.next_line().expect("the connection goes on")
+    }
+
+    /// A line; nothing where the connection has ended.
+    pub fn next_line(&mut self) -> Option<&[u8]> {
         self.line.clear();
-        assert!(self.stream.read_until(b'\n', &mut self.line).unwrap() > 0, "the connection ended");
-        &self.line
+        let count = self.stream.read_until(b'\n', &mut self.line).unwrap_or(0);
+        (count > 0).then_some(self.line.as_slice())
     }
 
     pub fn send(&mut self, text: &[u8]) {
@@ -140,21 +145,21 @@ impl<S: Read + Write> Client<S> {
 pub fn dated(number: u64, bytes: usize) -> Vec<u8> {
     let text = super::message(number, bytes);
     let text = String::from_utf8(text).unwrap();
-    let (day, month) =
-        (1 + number % 28, ["Jan", "Feb", "Mar", "Apr", "May", "Jun"][(number / 28 % 6) as usize]);
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun"];
+    let (day, month) = (1 + number % 28, months[usize::try_from(number / 28 % 6).unwrap()]);
     let date = format!("\r\nDate: {day} {month} {} 09:20:51 +0000", 2000 + number / 168 % 26);
     text.replacen("\r\nDate: Thu, 26 Nov 2026 09:20:51 +0000", &date, 1).into_bytes()
 }
 
 /// Puts messages into the first person's INBOX over some connections of LMTP.
 pub fn fill(lmtp: SocketAddr, numbers: std::ops::Range<u64>, bytes: usize) {
-    const CONNECTIONS: u64 = 8;
+    const CONNECTIONS: usize = 8;
     std::thread::scope(|scope| {
-        for first in 0..CONNECTIONS {
+        for first in 0..CONNECTIONS as u64 {
             let numbers = numbers.clone();
             scope.spawn(move || {
                 let mut sender = Sender::open(lmtp, Dialect::Lmtp);
-                for number in (numbers.start + first..numbers.end).step_by(CONNECTIONS as usize) {
+                for number in (numbers.start + first..numbers.end).step_by(CONNECTIONS) {
                     sender.send(0, &dated(number, bytes));
                 }
                 sender.ask("QUIT");

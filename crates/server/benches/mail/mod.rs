@@ -4,6 +4,7 @@
     dead_code,
     unreachable_pub,
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::cast_precision_loss,
