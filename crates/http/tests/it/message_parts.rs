@@ -9,7 +9,7 @@ const MESSAGE: &str = "From nobody Thu Jan  1 00:00:00 2026\nFrom: eve@evil.exam
 async fn with_message(message: &str) -> Server {
     let server = Server::start().await;
     server.ask("PUT", "/db", ()).await.expect(201);
-    let start = message.starts_with("From ").then(|| message.find('\n').unwrap() + 1).unwrap_or(0);
+    let start = if message.starts_with("From ") { message.find('\n').unwrap() + 1 } else { 0 };
     let made = server
         .ask("PUT", "/db/m", json!({"Form": "Memo", "$SourceStart": start}))
         .await

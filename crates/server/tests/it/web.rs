@@ -1,4 +1,4 @@
-//! The web console in a browser: what stands in `web/tests/browser.mjs`, against this server. Skipped where there is no Chromium,
+//! The web console and the client in a browser: what stands in `web/tests/browser.mjs`, against this server. Skipped where there is no Chromium,
 //! or no Node or npm to build the console with.
 
 use std::path::Path;
@@ -16,6 +16,16 @@ const MISSING: i32 = 3;
 
 #[test]
 fn the_console_works_in_a_browser() {
+    check_part("console");
+}
+
+#[test]
+fn the_client_works_in_a_browser() {
+    check_part("mail");
+}
+
+/// Runs the steps of a part; those of the console after types and the tests that need no browser.
+fn check_part(part: &str) {
     if !Path::new(CHROMIUM).exists() {
         return scrinium_fault::skip(format_args!("there is no {CHROMIUM} (package chromium)"));
     }
@@ -27,7 +37,8 @@ fn the_console_works_in_a_browser() {
         return scrinium_fault::skip(String::from_utf8_lossy(&built.stderr).trim());
     }
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    for script in ["check", "test"] {
+    let scripts: &[&str] = if part == "console" { &["check", "test"] } else { &[] };
+    for &script in scripts {
         let ran =
             Command::new("npm").args(["run", "--silent", script]).current_dir(root.join("web")).output();
         let ran = ran.unwrap();
@@ -38,6 +49,7 @@ fn the_console_works_in_a_browser() {
     let ran = Command::new("node")
         .arg(root.join("web/tests/browser.mjs"))
         .args([&format!("http://{}", server.address()), PASSWORD, CHROMIUM])
+        .env("SCRINIUM_PART", part)
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&ran.stdout);
