@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 
 use crate::collection::{Member, Reservation};
 use crate::document::{
-    FORMER, NAME, Owner, RESOURCE_BYTES_MAX, add_calendar_fields, add_card_fields, id_of, media_type,
-    note_former, read, source_name, tag_of, without_made,
+    FORMER, NAME, Owner, RESOURCE_BYTES_MAX, add_calendar_fields, add_card_fields, former_of, id_of,
+    media_type, note_former, read, source_name, tag_of, without_made,
 };
 use crate::home::{Home, Shelf};
 use crate::refusal::{Refusal, Result, uid_conflict};
@@ -175,7 +175,12 @@ impl DavService {
             edit.id = Some(current.id.clone());
             edit.revision = Some(revision);
         } else {
-            edit.id = Some(free_id(home, shelf, &brought.object)?);
+            let id = free_id(home, shelf, &brought.object)?;
+            // One that was deleted comes back, and may have had other names.
+            if let Some(former) = former_of(&home.database, &id)? {
+                fields.insert(FORMER.to_owned(), former);
+            }
+            edit.id = Some(id);
             edit.folders = vec![FolderChange::Add { folder: shelf.info.name.clone() }];
         }
         fields.insert(NAME.to_owned(), Value::from(name));

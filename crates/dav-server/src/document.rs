@@ -246,20 +246,25 @@ pub(crate) fn addresses_of(person: &scrinium_directory::Person) -> Vec<String> {
 pub(crate) const ALL_KINDS: [ComponentKind; 3] =
     [ComponentKind::Event, ComponentKind::Todo, ComponentKind::Journal];
 
-/// Notes under which name a document was in a folder that it leaves.
+/// Notes under which name a document was in a folder that it leaves. It may come back under another one, and leave again: a client that
+/// heard of neither knows it by the first.
 pub(crate) fn note_former(fields: &mut Map<String, Value>, folder: u32, name: &str) {
     let former = fields.entry(FORMER).or_insert_with(|| Value::Object(Map::new()));
-    if let Value::Object(former) = former {
-        former.insert(folder.to_string(), Value::from(name));
-        while former.len() > FORMER_MAX {
-            let Some(first) = former.keys().next().cloned() else { break };
-            former.remove(&first);
-        }
+    let Value::Object(former) = former else { return };
+    let names = former.entry(folder.to_string()).or_insert_with(|| Value::Array(Vec::new()));
+    match names {
+        Value::Array(names) if names.iter().any(|known| known == name) => {}
+        Value::Array(names) if names.len() < FORMER_MAX => names.push(Value::from(name)),
+        too_many => *too_many = Value::Null,
+    }
+    while former.len() > FORMER_MAX {
+        let Some(first) = former.keys().next().cloned() else { break };
+        former.remove(&first);
     }
 }
 
-/// The name that a document had in a folder that it has left. `None`: it was taken out by a program that does not say.
-pub(crate) fn former_name_of(database: &Database, id: &str, folder: u32) -> Result<Option<String>> {
+/// What a document says of the names that it had, also one that is deleted.
+pub(crate) fn former_of(database: &Database, id: &str) -> Result<Option<Value>> {
     let snapshot = database.store().snapshot();
     let head = database.head(&snapshot, id)?;
     let Some(revision) = head.and_then(|head| head.tree.winner().map(|leaf| leaf.revision.to_string()))
@@ -273,6 +278,13 @@ pub(crate) fn former_name_of(database: &Database, id: &str, folder: u32) -> Resu
         Err(error) => return Err(error),
     };
     let fields: Option<Map<String, Value>> = serde_json::from_str(json.as_str()).ok();
-    let name = fields.as_ref().and_then(|fields| fields.get(FORMER)?.get(folder.to_string())?.as_str());
-    Ok(name.map(str::to_owned))
+    Ok(fields.and_then(|mut fields| fields.remove(FORMER)))
+}
+
+/// The names that a document had in a folder that it has left. `None`: it was taken out by a program that does not say, or there were
+/// too many.
+pub(crate) fn former_names_of(database: &Database, id: &str, folder: u32) -> Result<Option<Vec<String>>> {
+    let former = former_of(database, id)?;
+    let names = former.as_ref().and_then(|former| former.get(folder.to_string())?.as_array());
+    Ok(names.map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
 }

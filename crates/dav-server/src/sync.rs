@@ -12,7 +12,7 @@ use scrinium_dav::token::SyncToken;
 use scrinium_dav_wire::DAV;
 
 use crate::collection::{Collection, Member};
-use crate::document::former_name_of;
+use crate::document::former_names_of;
 use crate::home::{Home, Shelf};
 use crate::propfind::Answers;
 use crate::refusal::{Refusal, Result};
@@ -141,17 +141,20 @@ fn changed(
     let shows_all = home.database.shows_all(&home.access)?;
     for id in left.into_values() {
         if shows_all || home.access.readable_id(&home.database, &snapshot, id.clone())?.is_some() {
-            removed.extend(former_name(home, tracked, &id)?);
+            removed.extend(former_names(home, tracked, &id)?);
         }
     }
+    // Two that left may have had one name, one after the other.
+    removed.sort_unstable();
+    removed.dedup();
     let next = SyncToken { change: last, ..since };
     Ok(Piece { changed: DavService::visible(home, present)?, removed, next, is_cut })
 }
 
-/// Under which name a document was a resource that has left. Where it is not known any more, the client lists all.
-fn former_name(home: &Home, tracked: &Collection, id: &str) -> Result<Option<String>> {
-    let name = former_name_of(&home.database, id, tracked.folder)?.ok_or_else(invalid_token)?;
-    // Another document may have its name now, which then is no removal.
-    let is_taken = tracked.with(|contents| contents.named(&name).is_some())?;
-    Ok((!is_taken).then_some(name))
+/// Under which names a document was a resource that has left. Where they are not known any more, the client lists all.
+fn former_names(home: &Home, tracked: &Collection, id: &str) -> Result<Vec<String>> {
+    let mut names = former_names_of(&home.database, id, tracked.folder)?.ok_or_else(invalid_token)?;
+    // Another document may have such a name now, or this one, which then is no removal.
+    tracked.with(|contents| names.retain(|name| contents.named(name).is_none()))?;
+    Ok(names)
 }

@@ -207,7 +207,7 @@ pub struct ImportImapArguments {
     pub person: Option<String>,
     /// The name to log in with there; the same if left out
     #[arg(long, value_name = "USER", conflicts_with = "people")]
-    pub user: Option<String>,
+    pub login: Option<String>,
     /// A file whose first line is the password there; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "people")]
     pub password_file: Option<PathBuf>,
@@ -219,7 +219,7 @@ pub struct ImportImapArguments {
     pub tls: ImapTls,
     /// A file with the certificate of an authority to trust besides the system's
     #[arg(long, value_name = "FILE")]
-    pub trust: Vec<PathBuf>,
+    pub authority: Vec<PathBuf>,
     /// A mailbox there that is left out, by its whole name
     #[arg(long, value_name = "MAILBOX")]
     pub skip: Vec<String>,

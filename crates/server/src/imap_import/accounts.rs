@@ -26,7 +26,7 @@ pub(super) fn accounts(asked: &ImportImapArguments, terminal: &Terminal) -> Resu
             table(&text).map_err(|reason| Failure::Use(format!("{}: {reason}", path.display())))
         }
         (None, Some(person)) => {
-            let user = asked.user.clone().unwrap_or_else(|| person.clone());
+            let user = asked.login.clone().unwrap_or_else(|| person.clone());
             let password = password(&user, asked, terminal)?;
             Ok(vec![Account { person: person.clone(), user, password }])
         }

@@ -24,7 +24,7 @@ use crate::storage::StorageError;
 
 use accounts::{Account, accounts};
 use bring::{Brought, Errand, Places, bring};
-pub use session::ImapTls;
+pub(crate) use session::ImapTls;
 use session::Origin;
 
 /// Carries out the command.
@@ -65,7 +65,7 @@ fn origin(asked: &ImportImapArguments) -> Result<Origin, Failure> {
     if host.is_empty() {
         return Err(wrong());
     }
-    Ok(Origin { host, port, tls: asked.tls, trusted: asked.trust.clone() })
+    Ok(Origin { host, port, tls: asked.tls, trusted: asked.authority.clone() })
 }
 
 /// What came of each account.

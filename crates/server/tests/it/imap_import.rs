@@ -63,7 +63,7 @@ impl Case<'_> {
         let host = format!("localhost:{}", self.mail.port("imaps"));
         let certificate = self.mail.certificate.display().to_string();
         let url = format!("http://{}", self.mail.server.address());
-        let own = ["import", "imap", &host, "--trust", &certificate, "--url", &url, "--json"];
+        let own = ["import", "imap", &host, "--authority", &certificate, "--url", &url, "--json"];
         let none: [(&str, &str); 0] = [];
         beside(self.folder, none, &self.mail.server.address().to_string(), &[&own[..], more].concat())
     }
@@ -119,7 +119,7 @@ fn mail_comes_with_folders_flags_and_dates_and_once_after_a_kill() {
     bob.ask("STORE 1:* +FLAGS.SILENT (\\Deleted)");
     bob.ask("EXPUNGE");
     Talker::logged_in(&mail, "ada", SECRET).ask("APPEND Sent {16+}\r\nSubject: later\r\n");
-    let later = answer(&case.with_password(&["--person", "bob", "--user", "ada"], SECRET));
+    let later = answer(&case.with_password(&["--person", "bob", "--login", "ada"], SECRET));
     assert_eq!((&later["people"][0]["added"], seen(&mail, "bob")["Sent"].len()), (&json!(1), 1), "{later}");
 }
 
@@ -128,7 +128,7 @@ fn what_cannot_be_trusted_or_is_refused_brings_nothing_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let mail = server(folder.path());
     let case = Case { mail: &mail, folder: folder.path() };
-    let person = ["--person", "bob", "--user", "ada"];
+    let person = ["--person", "bob", "--login", "ada"];
     let refused = case.with_password(&person, "wrong");
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("it refuses the log-in"), "{refused:?}");
