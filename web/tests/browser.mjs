@@ -167,6 +167,9 @@ step("by keyboard alone: a document is found, edited, deleted, and brought back"
   await page.locator('.grid-body [tabindex="0"]').focus();
   await page.keyboard.press("Enter");
   await page.locator("h2", { hasText: "film-000005" }).waitFor();
+  // The key leads to the text once that is there and the page has been painted.
+  await page.locator("textarea").waitFor();
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100))));
   await page.keyboard.press("e");
   await page.waitForSelector("textarea:focus");
   await page.keyboard.press("Control+End");

@@ -189,7 +189,11 @@ async fn deep_json_and_strange_names_harm_nothing() {
     );
     server.ask("GET", "/db/_mine", ()).await.expect_error(404, "not_found", "missing");
     server.ask("BREW", "/db/x", ()).await.expect(405);
-    server.ask("BREW", "/", ()).await.expect_error(405, "method_not_allowed", "Only GET,HEAD allowed");
+    server.ask("BREW", "/", ()).await.expect_error(
+        405,
+        "method_not_allowed",
+        "Only GET,HEAD,PROPFIND allowed",
+    );
     server.ask("GET", "/db", ()).await.expect(200);
     server.ask("PUT", "/db/x", json!({"fine": true})).await.expect(201);
 }

@@ -108,7 +108,7 @@ async fn a_self_signed_certificate_is_taken_only_if_it_is_trusted() {
     let encryption =
         tls::load_or_make(&certificate, &folder.path().join("key.pem"), &["host.example"], &Clock::system())
             .unwrap();
-    assert_eq!(encryption.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+    assert_eq!(encryption.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec(), b"acme-tls/1".to_vec()]);
     let port = serve(Some(encryption)).await;
     for host in ["127.0.0.1", "localhost"] {
         let url = format!("https://{host}:{port}");

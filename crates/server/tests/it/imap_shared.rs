@@ -11,13 +11,13 @@ const PASSWORD: &str = "their own secret";
 fn start(folder: &std::path::Path) -> MailServer {
     let mail = MailServer::start_with(folder, &IMAP);
     for name in ["bob", "carl"] {
-        change(&mail, name, json!({"password": PASSWORD}));
+        change(&mail, name, &json!({"password": PASSWORD}));
     }
     mail
 }
 
 /// Changes fields of a person, who is made if there is none.
-fn change(mail: &MailServer, name: &str, fields: Value) {
+fn change(mail: &MailServer, name: &str, fields: &Value) {
     let mut client = mail.server.client();
     let path = format!("/directory/person:{name}");
     let found = client.get(&path).unwrap();
@@ -119,7 +119,7 @@ fn readers_read_editors_change_and_what_is_withdrawn_ends_at_once() {
     for subject in ["one", "two"] {
         append(&mut ada, "INBOX", subject);
     }
-    change(&mail, "ada", json!({"MailReaders": ["bob"]}));
+    change(&mail, "ada", &json!({"MailReaders": ["bob"]}));
     let mut bob = Talker::logged_in(&mail, "bob", PASSWORD);
     append(&mut bob, "INBOX", "Bob's");
     assert!(names(&mut bob, "*").contains(&"Users/ada/INBOX".to_owned()));
@@ -156,7 +156,7 @@ fn readers_read_editors_change_and_what_is_withdrawn_ends_at_once() {
     let copied = bob.ask("COPY 1:2 INBOX").pop().unwrap();
     assert!(copied.contains("COPYUID"), "{copied}");
     assert!(bob.ask("STATUS INBOX (MESSAGES)")[0].contains("MESSAGES 3"));
-    change(&mail, "ada", json!({"MailReaders": [], "MailEditors": ["bob"]}));
+    change(&mail, "ada", &json!({"MailReaders": [], "MailEditors": ["bob"]}));
     bob.ask("STORE 1 +FLAGS (\\Flagged $Word)");
     append(&mut bob, "Users/ada/Archive", "from Bob");
     bob.ask("MOVE 2 INBOX");
@@ -170,7 +170,7 @@ fn readers_read_editors_change_and_what_is_withdrawn_ends_at_once() {
     assert!(bob.refused("GETACL Users/ada/INBOX").contains("NOPERM"));
     assert!(ada.ask("GETACL INBOX")[0].contains("ada lrswipkxtea"));
     assert!(ada.refused("SETACL INBOX bob lr").contains("CANNOT"));
-    change(&mail, "ada", json!({"MailEditors": []}));
+    change(&mail, "ada", &json!({"MailEditors": []}));
     Talker::logged_in(&mail, "bob", PASSWORD).refused("SELECT Users/ada/INBOX");
     bob.send("x FETCH 1 (FLAGS BODY.PEEK[])\r\n");
     let end = bob.rest();
