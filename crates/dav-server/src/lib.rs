@@ -1,8 +1,8 @@
 //! Calendars and address books of people's mail databases for programs that speak CalDAV and CardDAV.
 //!
 //! [`DavService`] answers what the HTTP port hands it; it blocks, and the port runs it on the worker pool. A collection is a
-//! folder, a resource is a document with its source as an attachment, byte for byte ([`mod@document`]). What a folder has
-//! under which name is kept in memory for collections that are in use ([`collection`]), made from the folder and brought up to
+//! folder, a resource is a document with its source as an attachment, byte for byte (`document`). What a folder has
+//! under which name is kept in memory for collections that are in use (`collection`), made from the folder and brought up to
 //! date from its feed.
 //!
 //! *Invariant*: what is answered as stored is durable; nobody sees what the database would not show them; an answer is bounded.
