@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use scrinium_calendar::zone::Zone;
 use scrinium_dav::answer::{Question, response};
 use scrinium_dav::condition::{Verdict, check};
 use scrinium_dav::place::{Area, Place};
@@ -45,6 +46,17 @@ impl<'a> Answers<'a> {
         let told = Told { place, asker: self.asked.person.as_ref(), target };
         let is_minimal = self.asked.preferences.return_minimal;
         self.writer.push(&response(told.place.href(), self.question, &told, is_minimal));
+    }
+
+    /// A resource of a collection, with its source where that was read.
+    pub(crate) fn push_member(
+        &mut self,
+        (home, shelf, member): (&Home, &Shelf, &Member),
+        source: Option<&[u8]>,
+        floating: &Zone,
+    ) {
+        let place = home.member_place(shelf, &member.name);
+        self.push(place, Target::Member { home, shelf, member, source, floating });
     }
 
     /// A status alone.
@@ -183,10 +195,10 @@ impl DavService {
 
     /// Of members those that the one who asks may see.
     pub(crate) fn visible(home: &Home, members: Vec<Arc<Member>>) -> Result<Vec<Arc<Member>>> {
-        if home.is_owner && home.database.shows_all(&home.access)? {
+        let shows_all = home.database.shows_all(&home.access)?;
+        if home.is_owner && shows_all {
             return Ok(members);
         }
-        let shows_all = home.database.shows_all(&home.access)?;
         let snapshot = home.database.store().snapshot();
         let mut seen = Vec::with_capacity(members.len());
         for member in members {
@@ -219,20 +231,27 @@ impl DavService {
         (home, shelf): (&Home, &Shelf),
         members: &[Arc<Member>],
     ) -> Result<()> {
-        let wants_data = answers.question.wants_data();
         let floating = home.floating(shelf);
-        for member in members {
-            if answers.is_full() {
-                return Err(too_many());
-            }
-            let source = if wants_data { self.source(home, shelf, member)? } else { None };
-            // It has been deleted since.
-            if wants_data && source.is_none() {
-                continue;
-            }
-            let target =
-                Target::Member { home, shelf, member, source: source.as_deref(), floating: &floating };
-            answers.push(home.member_place(shelf, &member.name), target);
+        members.iter().try_for_each(|member| self.push_stored(answers, (home, shelf, member), &floating))
+    }
+
+    /// Adds one, unless it has been deleted since.
+    ///
+    /// # Errors
+    /// 507 if the answer is as long as one may be.
+    pub(crate) fn push_stored(
+        &self,
+        answers: &mut Answers<'_>,
+        (home, shelf, member): (&Home, &Shelf, &Member),
+        floating: &Zone,
+    ) -> Result<()> {
+        if answers.is_full() {
+            return Err(too_many());
+        }
+        let wants_data = answers.question.wants_data();
+        let source = if wants_data { self.source(home, shelf, member)? } else { None };
+        if !wants_data || source.is_some() {
+            answers.push_member((home, shelf, member), source.as_deref(), floating);
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! REPORT: queries of calendars and address books, busy time, and what is known of people.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -124,14 +125,7 @@ impl DavService {
             if !calendar_matches(&calendar, filter, &floating) {
                 continue;
             }
-            let target = Target::Member {
-                home: &home,
-                shelf: &shelf,
-                member,
-                source: Some(&source),
-                floating: &floating,
-            };
-            answers.push(home.member_place(&shelf, &member.name), target);
+            answers.push_member((&home, &shelf, member), Some(&source), &floating);
         }
         Ok(answers.finish(None))
     }
@@ -194,14 +188,7 @@ impl DavService {
                 break;
             }
             found += 1;
-            let target = Target::Member {
-                home: &home,
-                shelf: &shelf,
-                member,
-                source: Some(&source),
-                floating: &floating,
-            };
-            answers.push(home.member_place(&shelf, &member.name), target);
+            answers.push_member((&home, &shelf, member), Some(&source), &floating);
         }
         Ok(answers.finish(None))
     }
@@ -213,30 +200,31 @@ impl DavService {
         question: &Question,
     ) -> Result<Response<Bytes>> {
         let (home, shelf, _) = self.reported(asked, area)?;
-        let collection = home.collection(self, &shelf);
+        let name_of = |href: &String| match Place::parse(parse_destination(href)?.1) {
+            Some(Place::Member { area: of, person, collection, name })
+                if of == area && person == home.owner.short_name && collection == shelf.segment =>
+            {
+                Some(name)
+            }
+            _ => None,
+        };
+        let names: Vec<Option<String>> = hrefs.iter().map(name_of).collect();
+        // The collection is brought up to date once for all of them.
+        let found: Vec<Option<Arc<Member>>> = home
+            .collection(self, &shelf)
+            .with(|contents| names.iter().map(|name| contents.named(name.as_deref()?).cloned()).collect())?;
+        let visible = Self::visible(&home, found.iter().flatten().cloned().collect())?;
+        let visible: HashSet<u64> = visible.iter().map(|member| member.uid).collect();
+        let floating = home.floating(&shelf);
         let mut answers = Answers::new(asked, question);
-        for href in hrefs {
+        for (href, member) in hrefs.iter().zip(found) {
             if answers.is_full() {
                 return Err(too_many());
             }
-            let name = parse_destination(href).and_then(|(_, path)| Place::parse(path));
-            let name = match name {
-                Some(Place::Member { area: of, person, collection, name })
-                    if of == area && person == home.owner.short_name && collection == shelf.segment =>
-                {
-                    Some(name)
-                }
-                _ => None,
-            };
-            let found = match &name {
-                Some(name) => collection.with(|contents| contents.named(name).cloned())?,
-                None => None,
-            };
-            let seen = Self::visible(&home, found.into_iter().collect())?;
-            if seen.is_empty() {
-                answers.push_status(href.clone(), StatusCode::NOT_FOUND.as_u16());
+            match member.filter(|member| visible.contains(&member.uid)) {
+                Some(member) => self.push_stored(&mut answers, (&home, &shelf, &member), &floating)?,
+                None => answers.push_status(href.clone(), StatusCode::NOT_FOUND.as_u16()),
             }
-            self.push_members(&mut answers, (&home, &shelf), &seen)?;
         }
         Ok(answers.finish(None))
     }
