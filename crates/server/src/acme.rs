@@ -28,6 +28,9 @@ const LOOK_EVERY: Duration = Duration::from_hours(1);
 const FIRST_RETRY: Duration = Duration::from_mins(15);
 const LONGEST_RETRY: Duration = Duration::from_hours(12);
 
+/// How often an order is begun once more at once since the authority refused a nonce, which is no failure of anybody's.
+const NONCE_RETRIES_MAX: u32 = 8;
+
 /// The longest that one order may take, the hook for DNS and the authority's patience included.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(20);
 
@@ -200,10 +203,17 @@ impl Acme {
             account: self.file.account(),
             way: &self.way,
         };
-        let mut shown = Vec::new();
-        let had = tokio::time::timeout(ORDER_TIMEOUT, order.place(&mut shown)).await;
-        self.way.hide(&shown).await;
-        let issued = had.map_err(|_| OrderError::Time)??;
+        let mut retries = 0;
+        let issued = loop {
+            let mut shown = Vec::new();
+            let had = tokio::time::timeout(ORDER_TIMEOUT, order.place(&mut shown)).await;
+            self.way.hide(&shown).await;
+            match had.map_err(|_| OrderError::Time)? {
+                // RFC 8555 §6.5: try again. The library does so twice for a request, and then gives up.
+                Err(error) if error.is_bad_nonce() && retries < NONCE_RETRIES_MAX => retries += 1,
+                issued => break issued?,
+            }
+        };
         let (file, keeper, wanted) = (self.file.clone(), Arc::clone(&self.keeper), self.wanted.clone());
         let kept = tokio::task::spawn_blocking(move || -> Result<(), OrderError> {
             file.keep(&issued, &wanted).map_err(OrderError::Files)?;
@@ -222,7 +232,8 @@ fn names(settings: &Settings, server_name: &str) -> Result<Vec<String>, Failure>
     let mut names =
         if settings.acme.names.is_empty() { vec![own.to_owned()] } else { settings.acme.names.clone() };
     names.iter_mut().for_each(|name| *name = name.to_lowercase());
-    names.dedup();
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     let is_by_dns = settings.acme.challenge == "dns-01";
     let wrong = names.iter().find(|name| {
         let name = name.strip_prefix("*.").filter(|_| is_by_dns).unwrap_or(name);

@@ -28,6 +28,8 @@ const HOOK_TIMEOUT: Duration = Duration::from_secs(120);
 /// An account's file is no longer.
 const ACCOUNT_BYTES_MAX: u64 = 64 << 10;
 
+const BAD_NONCE: &str = "urn:ietf:params:acme:error:badNonce";
+
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OrderError {
@@ -49,6 +51,13 @@ pub(crate) enum OrderError {
     Files(io::Error),
     #[error(transparent)]
     Certificate(TlsError),
+}
+
+impl OrderError {
+    /// Whether the authority refused a nonce that it had given, or that was used before (RFC 8555 §6.5).
+    pub(crate) fn is_bad_nonce(&self) -> bool {
+        matches!(self, Self::Authority(instant_acme::Error::Api(problem)) if problem.r#type.as_deref() == Some(BAD_NONCE))
+    }
 }
 
 /// How it is shown who has a name.
