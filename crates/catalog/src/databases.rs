@@ -11,7 +11,8 @@ use scrinium_clock::Clock;
 use scrinium_database::context::{DatabaseOptions, ServerContext, StoreContext};
 use scrinium_database::header::Header;
 use scrinium_database::{
-    Database, DatabaseError, DatabaseEventKind, DatabaseEvents, Guard, Identity, InitialAccess, Result, keys,
+    Database, DatabaseError, DatabaseEventKind, DatabaseEvents, Guard, Identity, InitialAccess, MoveWatcher,
+    Result, keys,
 };
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
@@ -174,6 +175,11 @@ impl Databases {
     /// Checks the documents of certain databases from now on. Only the first call counts.
     pub fn set_guard(&self, guard: Arc<dyn Guard>) {
         self.shared.first.server.set_guard(guard);
+    }
+
+    /// Tells `watcher` what people move between folders from now on. Only the first call counts.
+    pub fn set_move_watcher(&self, watcher: Arc<dyn MoveWatcher>) {
+        self.shared.first.server.set_move_watcher(watcher);
     }
 
     /// Shows the progress of long work in `tasks`, where it can be cancelled too. Only the first call counts.

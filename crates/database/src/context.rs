@@ -15,6 +15,7 @@ use crate::damage::Damage;
 use crate::designs::DesignInterpreter;
 use crate::error::Result;
 use crate::guard::Guard;
+use crate::moves::MoveWatcher;
 use crate::passed_over::PassedOver;
 
 /// What holds for all databases of a server.
@@ -75,6 +76,7 @@ pub struct ServerContext {
     options: RwLock<DatabaseOptions>,
     collation: Collation,
     guard: OnceLock<Arc<dyn Guard>>,
+    move_watcher: OnceLock<Arc<dyn MoveWatcher>>,
     tasks: OnceLock<Tasks>,
     /// What understands design documents.
     pub designs: Arc<dyn DesignInterpreter>,
@@ -96,6 +98,7 @@ impl ServerContext {
             collation: options.collation,
             options: RwLock::new(options),
             guard: OnceLock::new(),
+            move_watcher: OnceLock::new(),
             tasks: OnceLock::new(),
             designs,
             events: DatabaseEvents::default(),
@@ -121,6 +124,17 @@ impl ServerContext {
         if self.guard.set(guard).is_err() {
             tracing::warn!("the databases have a guard already");
         }
+    }
+
+    /// Tells `watcher` what people move between folders from now on. Only the first call counts.
+    pub fn set_move_watcher(&self, watcher: Arc<dyn MoveWatcher>) {
+        if self.move_watcher.set(watcher).is_err() {
+            tracing::warn!("somebody watches what is moved between folders already");
+        }
+    }
+
+    pub(crate) fn move_watcher(&self) -> Option<&dyn MoveWatcher> {
+        self.move_watcher.get().map(AsRef::as_ref)
     }
 
     /// Shows the progress of long work in `tasks`, where it can be cancelled too. Only the first call counts.

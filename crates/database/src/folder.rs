@@ -15,6 +15,7 @@ pub mod name;
 pub mod purge;
 pub mod record;
 
+use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 
 use scrinium_document::json::stored_value;
@@ -296,12 +297,21 @@ impl Database {
         let prefetched = PrefetchedHeads::read(self, changes.iter().map(|(id, _)| id.as_str()))?;
         let room_bytes = changes.iter().map(|(id, _)| 4 * id.len() + RECORDS_BYTES).sum();
         let snapshot = self.store().snapshot();
-        self.transact(prefetched, room_bytes, |transaction| {
+        let moved = RefCell::new(Vec::new());
+        let update = self.transact(prefetched, room_bytes, |transaction| {
             transaction.each(changes, |transaction, (id, change)| {
                 let id = access.readable_id(self, &snapshot, id)?.ok_or_else(DatabaseError::missing)?;
-                transaction.place(id.into_string(), &change)
+                let placed = transaction.place(id.into_string(), &change)?;
+                if let (true, FolderChange::Move { from, to }) = (placed.changed, change) {
+                    moved.borrow_mut().push((placed.id.clone(), from, to));
+                }
+                Ok(placed)
             })
-        })
+        })?;
+        for (id, from, to) in moved.into_inner() {
+            self.tell_moved(id, &from, &to, access);
+        }
+        Ok(update)
     }
 }
 

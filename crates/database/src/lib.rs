@@ -32,6 +32,7 @@ pub mod hold;
 pub mod keys;
 pub mod leaf;
 pub mod local;
+mod moves;
 mod named;
 mod passed_over;
 mod properties;
@@ -80,6 +81,7 @@ pub use folder::{FolderChange, FolderInfo, FolderUse, MAX_FOLDER_PROPERTIES_BYTE
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
 pub use history::HistoryLimits;
 pub use hold::{HeldRevision, LegalHold};
+pub use moves::{MoveWatcher, MovedDocument};
 pub use named::{NamedLeaf, NamedLeaves, NamedSearch};
 pub use passed_over::PassedOver;
 pub use properties::Properties;

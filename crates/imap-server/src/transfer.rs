@@ -180,6 +180,9 @@ fn copy_to(
     let snapshot = file.database.store().snapshot();
     let mut pairs = Vec::with_capacity(copied.len());
     for (found, id) in copied {
+        if !moves {
+            file.database.tell_moved(id.clone(), &desk.info.name, to, &file.access);
+        }
         if let Some(uid) = file.database.uid_at(&snapshot, folder, &id)? {
             pairs.push((found.picked.uid, number_of(uid, &file.database)?));
         }

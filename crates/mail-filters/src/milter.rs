@@ -9,6 +9,7 @@ mod session;
 
 pub use packet::{MilterError, MilterLimits, PacketReader};
 pub use response::{Change, Response};
+pub(crate) use response::{is_field_name, line, one_field};
 pub use session::{BODY_BYTES_MAX, Client, MilterSession, MilterStep, Sending, Told, Verdict};
 
 /// What may be done with a message (`SMFIF_*`).

@@ -21,6 +21,7 @@ mod demo;
 #[cfg(feature = "lab")]
 mod demo_mail;
 mod directory_command;
+mod dmarc_reports;
 mod domain_check;
 mod domain_command;
 mod file_limits;
@@ -35,6 +36,7 @@ mod healthcheck;
 mod imap_import;
 mod imap_ports;
 mod inspect_command;
+mod junk_teacher;
 #[cfg(feature = "lab")]
 mod lab_command;
 #[cfg_attr(not(feature = "lab"), path = "no_laboratory.rs")]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use scrinium_mail_filters::greylist::{GreyPolicy, GreyStore};
 use scrinium_mail_filters::{DnsList, MAX_LISTS};
 use scrinium_sender_authentication::DomainName;
-use scrinium_smtp_server::{FilterAddress, FilterOptions, GateOptions, ListOptions, SenderDns};
+use scrinium_smtp_server::{FilterAddress, FilterOptions, GateOptions, ListOptions, Rspamd, SenderDns};
 
 use crate::cli::Failure;
 use crate::config::Settings;
 use crate::grey_records::GreyRecords;
 use crate::ground::Ground;
+use crate::junk_teacher::{JunkTeacher, JunkWatcher};
 use crate::mail_out;
 
 /// Reads `ZONE` or `ZONE=WEIGHT`.
@@ -37,13 +38,30 @@ pub(crate) fn filters(ground: &Ground, settings: &Settings) -> Option<FilterOpti
     let set = &settings.filters;
     let milters: Vec<FilterAddress> =
         set.milters.iter().filter_map(|address| FilterAddress::parse(address).ok()).collect();
-    (!milters.is_empty()).then(|| FilterOptions {
+    let rspamd = FilterAddress::parse(&set.rspamd).ok();
+    (!milters.is_empty() || rspamd.is_some()).then(|| FilterOptions {
         milters,
+        rspamd,
         passes_unfiltered: set.on_failure == "pass",
         keeps_back: set.put_aside == "quarantine",
         timeout: set.timeout,
         server: mail_out::host_name(ground, settings),
     })
+}
+
+/// Who teaches rspamd, if somebody is to.
+pub(crate) fn teacher(ground: &Ground, settings: &Settings) -> Option<(Arc<JunkWatcher>, JunkTeacher)> {
+    let set = &settings.filters;
+    let address = FilterAddress::parse(&set.rspamd_controller).ok()?;
+    let file = settings.in_data_dir(&set.rspamd_password);
+    let password = move || match mail_out::password_in(&file) {
+        Ok(password) => Ok(Some(password)),
+        Err(_) if !file.exists() => Ok(None),
+        Err(error) => Err(format!("rspamd's password cannot be read ({}): {error}", file.display())),
+    };
+    let rspamd = Rspamd::new(address, ground.workers().clone());
+    let how = (Box::new(password) as _, set.timeout);
+    Some(JunkTeacher::new(rspamd, how, ground.workers().clone(), ground.statistics()))
 }
 
 /// What strangers have to pass before a text, if anything.

@@ -283,14 +283,22 @@ impl Secrets for FileSecrets {
         let unreadable = |error: &dyn std::fmt::Display| {
             format!("this server's password for the relay host cannot be read ({}): {error}", path.display())
         };
-        let length = fs::metadata(&path).map_err(|error| unreadable(&error))?.len();
-        if length > PASSWORD_FILE_MAX_BYTES {
-            return Err(unreadable(&"the file is too long"));
-        }
-        let text = fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
-        match text.lines().next() {
-            Some(password) if !password.is_empty() => Ok(password.to_owned()),
-            _ => Err(unreadable(&"its first line is empty")),
-        }
+        password_in(&path).map_err(|error| unreadable(&error))
+    }
+}
+
+/// The first line of a file.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn password_in(path: &Path) -> Result<String, String> {
+    let length = fs::metadata(path).map_err(|error| error.to_string())?.len();
+    if length > PASSWORD_FILE_MAX_BYTES {
+        return Err("the file is too long".to_owned());
+    }
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    match text.lines().next() {
+        Some(password) if !password.is_empty() => Ok(password.to_owned()),
+        _ => Err("its first line is empty".to_owned()),
     }
 }

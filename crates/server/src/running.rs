@@ -27,10 +27,12 @@ use crate::cli::{Failure, Terminal};
 use crate::closing;
 use crate::config::{Address, Settings};
 use crate::credentials::{self, Credentials, PASSWORD_VARIABLE};
+use crate::dmarc_reports::ReportReader;
 use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
 use crate::imap_ports::{self, imap_ports};
+use crate::junk_teacher::JunkTeacher;
 use crate::ldap_ports::{self, ldap_ports};
 use crate::log_database::{LogDatabase, LogWriter};
 use crate::mail_ports::{MailParts, listening, mail_ports};
@@ -42,7 +44,7 @@ use crate::people_source::Follower;
 use crate::replication::replicator;
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
-use crate::{file_limits, limits, mail_out};
+use crate::{file_limits, limits, mail_filters, mail_out};
 
 /// A server that answers.
 pub(crate) struct Running {
@@ -56,7 +58,7 @@ pub(crate) struct Running {
     requests: RequestsHandle,
     source: Option<std::thread::JoinHandle<()>>,
     orders: JoinHandle<()>,
-    acme: Option<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Running {
@@ -118,7 +120,7 @@ impl Running {
         let parts =
             MailParts { resolver, mail, grey_place, accounts: accounts_of_mail, logins, tokens, open };
         let ports = bind(ground, &settings, (&storage.databases, &state, &directory, &parts), accounts)?;
-        let acme = Acme::new(ground, &settings, state.acme_answers().clone())?;
+        let tasks = OwnTasks::open((ground, &settings), &storage.databases, &state)?;
         let own = ports.addresses();
         let replicator = replicator((ground, &settings, own), &directory, (&storage.databases, &state));
         let (stopping, grace) = (ground.shutdown().clone(), settings.server.shutdown_timeout);
@@ -141,7 +143,7 @@ impl Running {
             requests,
             source,
             orders,
-            acme: acme.map(Acme::start),
+            tasks: tasks.start(ground),
         })
     }
 
@@ -167,8 +169,8 @@ impl Running {
         drop(stopped.await);
         self.replicator.stop().await;
         drop(self.orders.await);
-        if let Some(acme) = self.acme {
-            drop(acme.await);
+        for task in self.tasks {
+            drop(task.await);
         }
         self.router.stop().await;
         if let Some(outbound) = self.outbound {
@@ -229,6 +231,39 @@ fn incoming_mail(
     let recorded = log.clone();
     let mail = IncomingMail::new(databases, mailboxes, resolver, statistics);
     mail.on_routed(move |routed| recorded.routed(routed))
+}
+
+/// What goes on by itself around mail and certificates.
+struct OwnTasks {
+    acme: Option<Acme>,
+    reports: Option<ReportReader>,
+    teacher: Option<JunkTeacher>,
+}
+
+impl OwnTasks {
+    /// What orders certificates, reads reports of DMARC and teaches rspamd, as far as they are to.
+    fn open(
+        (ground, settings): (&Arc<Ground>, &Arc<Settings>),
+        databases: &Databases,
+        state: &HttpState,
+    ) -> Result<Self, Failure> {
+        let acme = Acme::new(ground, settings, state.acme_answers().clone())?;
+        let name = Some(settings.dmarc.reports_database.as_str()).filter(|name| !name.is_empty());
+        let open = |name| ReportReader::open(databases, name, mail_out::host_name(ground, settings));
+        let reports = name.map(|name| open(name).map_err(Failure::work)).transpose()?;
+        let teacher = mail_filters::teacher(ground, settings).map(|(watcher, teacher)| {
+            databases.set_move_watcher(watcher);
+            teacher
+        });
+        Ok(Self { acme, reports, teacher })
+    }
+
+    fn start(self, ground: &Ground) -> Vec<JoinHandle<()>> {
+        let stopping = ground.shutdown();
+        let reports = self.reports.map(|reports| reports.start(stopping.clone()));
+        let teacher = self.teacher.map(|teacher| teacher.start(stopping.clone()));
+        self.acme.map(Acme::start).into_iter().chain(reports).chain(teacher).collect()
+    }
 }
 
 /// What all HTTP ports share. What is done is on record.

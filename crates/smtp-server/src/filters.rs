@@ -1,10 +1,11 @@
-//! Programs that look at whole messages before they are stored: those that speak milter's protocol, as rspamd, ClamAV, OpenDKIM and
-//! SpamAssassin do.
+//! Programs that look at whole messages before they are stored: those that speak milter's protocol, as ClamAV, OpenDKIM and SpamAssassin
+//! do, and rspamd over HTTP.
 //!
-//! They are asked one after the other when a message is there, each over a connection of its own, within a time. What one says of a
+//! They are asked one after the other when a message is there, each within a time. What one says of a
 //! recipient holds for the message. Nobody's thread waits for them.
 
 mod changes;
+mod rspamd;
 mod talk;
 
 use std::path::PathBuf;
@@ -12,12 +13,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use scrinium_mail::{MessageSource, SenderVerdict};
+use scrinium_mail_filters::RspamdError;
 use scrinium_mail_filters::milter::{MilterError, Verdict};
 use scrinium_smtp::{Envelope, Refusal};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 
 use changes::apply;
+pub use rspamd::{Rspamd, RspamdMessage};
 use talk::{Conclusion, Talk};
 
 /// Where a filter listens.
@@ -64,6 +67,8 @@ impl std::fmt::Display for FilterAddress {
 pub struct FilterOptions {
     /// In the order in which they are asked.
     pub milters: Vec<FilterAddress>,
+    /// Where rspamd answers over HTTP, if it is asked; after the milters.
+    pub rspamd: Option<FilterAddress>,
     /// Whether a message goes on without a filter that does not answer. Otherwise its sender is to try again later.
     pub passes_unfiltered: bool,
     /// Whether what a filter wants aside is kept back until an administrator lets it go. Otherwise it comes into the folder Junk.
@@ -87,6 +92,10 @@ pub(crate) enum FilterFault {
     Time,
     #[error(transparent)]
     Protocol(#[from] MilterError),
+    #[error("it answers with the status {0}")]
+    Status(u16),
+    #[error(transparent)]
+    Rspamd(#[from] RspamdError),
     #[error("the message cannot be read: {0}")]
     Message(std::io::Error),
 }
@@ -112,9 +121,26 @@ pub(crate) enum Filtered {
     Discarded,
 }
 
+/// A filter.
+#[derive(Clone, Copy)]
+enum Program<'f> {
+    Milter(&'f FilterAddress),
+    Rspamd(&'f Rspamd),
+}
+
+impl<'f> Program<'f> {
+    const fn address(self) -> &'f FilterAddress {
+        match self {
+            Self::Milter(address) => address,
+            Self::Rspamd(rspamd) => rspamd.address(),
+        }
+    }
+}
+
 /// Asks filters.
 pub(crate) struct Filters {
     options: FilterOptions,
+    rspamd: Option<Rspamd>,
     workers: WorkerPool,
     refused: Counter,
     discarded: Counter,
@@ -131,7 +157,8 @@ impl Filters {
     ) -> Self {
         let counter = |name: &str| registry.counter(&format!("{protocol}.Filters.{name}"));
         let (refused, discarded, failed) = (counter("Refused"), counter("Discarded"), counter("Failed"));
-        Self { options, workers, refused, discarded, failed }
+        let rspamd = options.rspamd.clone().map(|address| Rspamd::new(address, workers.clone()));
+        Self { options, rspamd, workers, refused, discarded, failed }
     }
 
     /// Lets a message through all filters, which may change it.
@@ -141,9 +168,11 @@ impl Filters {
         (envelope, submitter): (&Envelope, Option<&str>),
     ) -> Result<Filtered, Refusal> {
         let mut aside = None;
-        for address in &self.options.milters {
-            let talk = Talk { address, server: &self.options.server, submitter, workers: &self.workers };
-            let asked = tokio::time::timeout(self.options.timeout, talk.about(message, envelope)).await;
+        let milters = self.options.milters.iter().map(Program::Milter);
+        for program in milters.chain(self.rspamd.as_ref().map(Program::Rspamd)) {
+            let asked = self.ask(program, message, (envelope, submitter));
+            let asked = tokio::time::timeout(self.options.timeout, asked).await;
+            let address = program.address();
             match asked.unwrap_or(Err(FilterFault::Time)) {
                 Ok(Conclusion::Changes(changes)) => {
                     aside = apply(message, changes, address).or(aside);
@@ -160,6 +189,21 @@ impl Filters {
             }
         }
         Ok(Filtered::GoesOn { aside })
+    }
+
+    async fn ask(
+        &self,
+        program: Program<'_>,
+        message: &FilteredMessage,
+        (envelope, submitter): (&Envelope, Option<&str>),
+    ) -> Result<Conclusion, FilterFault> {
+        let server = &self.options.server;
+        match program {
+            Program::Milter(address) => {
+                Talk { address, server, submitter, workers: &self.workers }.about(message, envelope).await
+            }
+            Program::Rspamd(rspamd) => rspamd.about(message, envelope, (server, submitter)).await,
+        }
     }
 
     /// What is written into the envelope of a message that a filter wants aside: why it is kept back, or what is thought of its sender.

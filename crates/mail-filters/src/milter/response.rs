@@ -155,8 +155,20 @@ fn texts(data: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn field(data: &[u8]) -> Option<(String, Vec<u8>)> {
     let mut texts = texts(data);
     let name = std::str::from_utf8(texts.next()?).ok()?;
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
     let raw = texts.next().unwrap_or_default();
+    if texts.next().is_some() { None } else { one_field(name, raw) }
+}
+
+/// A name of a field (RFC 5322 §3.6.8).
+pub(crate) fn is_field_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+}
+
+/// As [`field`], of a name and a value that a filter gives.
+pub(crate) fn one_field(name: &str, raw: &[u8]) -> Option<(String, Vec<u8>)> {
+    if !is_field_name(name) || raw.contains(&0) {
+        return None;
+    }
     let mut value = Vec::with_capacity(raw.len());
     // Filters end lines with LF, some with CR LF.
     for (number, line) in raw.split(|byte| *byte == b'\n').enumerate() {
@@ -173,7 +185,7 @@ fn field(data: &[u8]) -> Option<(String, Vec<u8>)> {
         }
         value.extend_from_slice(line);
     }
-    (is_name && texts.next().is_none()).then(|| (name.to_owned(), value))
+    Some((name.to_owned(), value))
 }
 
 /// An address in one line.
@@ -203,7 +215,7 @@ fn reply(data: &[u8]) -> Option<Response> {
 }
 
 /// Bytes as a line of printable ASCII.
-fn line(bytes: &[u8]) -> String {
+pub(crate) fn line(bytes: &[u8]) -> String {
     let letters = bytes.iter().take(REPLY_LETTERS_MAX);
     letters.filter(|byte| (b' '..=b'~').contains(*byte)).map(|byte| char::from(*byte)).collect()
 }

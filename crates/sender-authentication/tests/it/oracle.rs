@@ -1,4 +1,4 @@
-//! Second opinions: the SPF suite that comes with pyspf, pyspf and dkimpy of PyPI, mailauth of npm.
+//! Second opinions: the SPF suite that comes with pyspf, pyspf, dkimpy and parsedmarc of PyPI, mailauth of npm.
 //!
 //! `scripts/sender-oracles` brings them; what a registry does not give is left out, and the test says so. `SCRINIUM_SEED` repeats what is
 //! made at random, `SCRINIUM_TIMES` makes it more.
@@ -14,7 +14,9 @@ use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use scrinium_sender_authentication::dkim::{BodyDigests, DkimResult, KeyKind, Signer, SigningKey, verify};
 use scrinium_sender_authentication::spf::check_sender;
-use scrinium_sender_authentication::{Answers, Head, settle, split_message};
+use scrinium_sender_authentication::{
+    AggregateReport, Answers, Head, ReportLimits, parse_report, settle, split_message,
+};
 use serde_json::{Value, json};
 
 use crate::kit::{NOW_SECONDS, Zone, finish, name, request, signed};
@@ -68,7 +70,10 @@ fn python() -> Option<(Oracle, PathBuf)> {
         return None;
     };
     let mut command = Command::new("python3");
-    command.args(["-W", "ignore", "-c", include_str!("oracle/oracle.py")]).env("PYTHONPATH", &folder);
+    command
+        .args(["-W", "ignore", "-c", include_str!("oracle/oracle.py")])
+        .env("PYTHONPATH", &folder)
+        .env("TZ", "UTC");
     Some((Oracle::start(&mut command), folder))
 }
 
@@ -423,4 +428,97 @@ fn our_policy(zone: &Zone, author: &str, spf: &[&str], dkim: &[&str]) -> (String
     let mut answers = Answers::default();
     let found = finish(settle(zone, &mut answers, |answers| evaluate(&evidence, answers)));
     (found.result.to_string(), found.policy.map(|policy| policy.to_string()))
+}
+
+/// A report of some receiver, in the words of RFC 7489 or RFC 9990.
+fn any_report(random: &mut StdRng) -> String {
+    let pick = |random: &mut StdRng, of: &[&str]| (*of.choose(random).unwrap()).to_owned();
+    let word = |random: &mut StdRng| pick(random, &["pass", "fail"]);
+    let mut rows = String::new();
+    for _ in 0..random.random_range(1..6) {
+        let source = pick(random, &["192.0.2.7", "198.51.100.200", "2001:db8::7"]);
+        let disposition = pick(random, &["none", "quarantine", "reject"]);
+        let (dkim, spf) = (word(random), word(random));
+        let reasons: String = (0..random.random_range(0..3))
+            .map(|_| {
+                let kind = pick(random, &["forwarded", "mailing_list", "local_policy", "other"]);
+                let comment =
+                    pick(random, &["<comment>arc=pass &amp; more</comment>", "<comment></comment>", ""]);
+                format!("<reason><type>{kind}</type>{comment}</reason>")
+            })
+            .collect();
+        let signatures: String = (0..random.random_range(0..3))
+            .map(|number| {
+                let result = pick(random, &["pass", "fail", "none", "temperror", "permerror", "neutral"]);
+                format!(
+                    "<dkim><domain>d{number}.example</domain><selector>s{number}</selector><result>{result}</result></dkim>"
+                )
+            })
+            .collect();
+        let result = pick(random, &["pass", "fail", "softfail", "neutral", "none", "temperror"]);
+        let count = random.random_range(1..2_000_000);
+        rows += &format!(
+            "<record><row><source_ip>{source}</source_ip><count>{count}</count><policy_evaluated>\
+             <disposition>{disposition}</disposition><dkim>{dkim}</dkim><spf>{spf}</spf>{reasons}</policy_evaluated></row>\
+             <identifiers><header_from>a.example</header_from></identifiers><auth_results>{signatures}\
+             <spf><domain>mail.example</domain><scope>mfrom</scope><result>{result}</result></spf></auth_results></record>"
+        );
+    }
+    let begin = random.random_range(1_600_000_000_u64..1_900_000_000);
+    let root = pick(random, &["<feedback>", "<feedback xmlns=\"urn:ietf:params:xml:ns:dmarc-2.0\">"]);
+    // One word would be taken for a domain, whose registered part parsedmarc tells.
+    let organization = pick(random, &["Receiver &amp; Sons", "Google Inc.", "\u{dc}bersee GmbH"]);
+    let (policy, sp) = (pick(random, &["none", "quarantine", "reject"]), pick(random, &["none", "reject"]));
+    let (adkim, aspf) = (pick(random, &["r", "s"]), pick(random, &["r", "s"]));
+    let error = pick(random, &["", "<error>one</error>"]);
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>{root}<version>1.0</version><report_metadata>\
+         <org_name>{organization}</org_name><email>r@receiver.example</email><report_id>{begin}.7</report_id>\
+         <date_range><begin>{begin}</begin><end>{}</end></date_range>{error}</report_metadata><policy_published>\
+         <domain>a.example</domain><adkim>{adkim}</adkim><aspf>{aspf}</aspf><p>{policy}</p><sp>{sp}</sp>\
+         <pct>100</pct></policy_published>{rows}</feedback>",
+        begin + 86_399
+    )
+}
+
+/// A report as the oracle tells it.
+fn told(report: &AggregateReport) -> Value {
+    let row = |row: &scrinium_sender_authentication::ReportRow| {
+        let dkim: Vec<[&String; 3]> =
+            row.dkim.iter().map(|dkim| [&dkim.domain, &dkim.detail, &dkim.result]).collect();
+        let spf: Vec<[&String; 2]> = row.spf.iter().map(|spf| [&spf.domain, &spf.result]).collect();
+        json!([
+            row.source.map(|source| source.to_string()),
+            row.count,
+            row.disposition,
+            row.is_dkim_aligned,
+            row.is_spf_aligned,
+            row.header_from,
+            row.overrides,
+            dkim,
+            spf
+        ])
+    };
+    let policy = &report.policy;
+    json!({
+        "organization": report.organization, "id": report.report_id, "begin": report.begin_seconds,
+        "end": report.end_seconds, "errors": report.errors, "domain": policy.domain, "policy": policy.policy,
+        "subdomains": policy.subdomain_policy, "adkim": policy.dkim_alignment, "aspf": policy.spf_alignment,
+        "rows": report.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+#[test]
+fn parsedmarc_reads_the_same_out_of_reports_made_at_random() {
+    let Some((mut oracle, folder)) = python() else { return };
+    if !folder.join("parsedmarc").is_dir() {
+        return scrinium_fault::skip("there is no parsedmarc; scripts/sender-oracles brings it");
+    }
+    let mut random = random();
+    for _ in 0..times(40) {
+        let xml = any_report(&mut random);
+        let theirs = oracle.ask(&json!({"do": "report", "xml": xml}));
+        let ours = parse_report(xml.as_bytes(), &ReportLimits::default()).unwrap();
+        assert_eq!(told(&ours), theirs, "{xml}");
+    }
 }

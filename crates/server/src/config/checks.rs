@@ -85,6 +85,13 @@ pub(super) fn https_or_empty(text: &str) -> Result<(), String> {
     if fine { Ok(()) } else { Err(format!("{text:?} is no address that begins with https://")) }
 }
 
+/// The name of a database, or nothing.
+pub(super) fn database_or_empty(text: &str) -> Result<(), String> {
+    let is_kept = scrinium_catalog::is_mail_file(text) || scrinium_catalog::is_own_database(text);
+    let fine = text.is_empty() || !is_kept && scrinium_catalog::validate_name(text).is_ok();
+    if fine { Ok(()) } else { Err(format!("{text:?} cannot be the name of a database for reports")) }
+}
+
 /// A name in a certificate.
 pub(super) fn certificate_name(text: &str) -> Result<(), String> {
     host_name(text.strip_prefix("*.").unwrap_or(text))
@@ -93,6 +100,10 @@ pub(super) fn certificate_name(text: &str) -> Result<(), String> {
 /// Where a filter of mail listens.
 pub(super) fn milter(text: &str) -> Result<(), String> {
     scrinium_smtp_server::FilterAddress::parse(text).map(drop)
+}
+
+pub(super) fn milter_or_empty(text: &str) -> Result<(), String> {
+    if text.is_empty() { Ok(()) } else { milter(text) }
 }
 
 /// A list in DNS, with its weight.

@@ -531,6 +531,13 @@ configuration! {
     filters as FilterSettings {
         /// Programs that speak milter's protocol, such as `127.0.0.1:11332` or `unix:/run/filter.sock`, in the order in which they are asked.
         milters: TextList { form: "HOST:PORT or unix:PATH", check: checks::milter } = "", File;
+        /// Where rspamd looks at messages over HTTP, such as `127.0.0.1:11333` or `unix:/run/rspamd.sock`, after the milters. Empty: it does not.
+        rspamd: Text { form: "HOST:PORT or unix:PATH, or empty", check: checks::milter_or_empty } = "", File;
+        /// Where rspamd learns from what people move into and out of Junk: its controller, such as `127.0.0.1:11334`. Empty: it does not.
+        rspamd_controller: Text { form: "HOST:PORT or unix:PATH, or empty", check: checks::milter_or_empty } = "", File;
+        /// The file whose first line is the password of rspamd's controller. Without the file it is asked without a password, which it allows to
+        /// the networks of its `secure_ip`. It is read when it is needed, and should be its owner's alone.
+        rspamd_password: Path = "rspamd.password", File;
         /// What becomes of a message that a filter says nothing of: `defer`, its sender is to try again later; `pass`, it goes on without that filter.
         on_failure: Choice { options: &["defer", "pass"] } = "defer", Restart;
         /// What becomes of a message that a filter wants put aside: `junk`, it comes into the folder Junk; `quarantine`, it is kept back until an
@@ -549,6 +556,13 @@ configuration! {
         greylisting: Boolean = "false", Restart;
         /// The least time after which an unknown server may come again.
         greylisting_delay: Duration { min: SECOND, max: HOUR } = "5 min", Restart;
+    }
+
+    /// Reports of other servers about mail in the names of this server's domains (docs/operate/dmarc.md).
+    dmarc as DmarcSettings {
+        /// The database into which the address leads that DNS names for such reports (`rua`). Reports that come there are read, and views show
+        /// them. Empty: none are read.
+        reports_database: Text { form: "the name of a database, or empty", check: checks::database_or_empty } = "", File;
     }
 
     /// Messages that people hand in by their mail programs (docs/operate/smtp.md), once they have logged in. The certificate is

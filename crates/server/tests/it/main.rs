@@ -29,6 +29,7 @@ mod damaged_log;
 #[cfg(feature = "lab")]
 mod demo;
 mod directory_commands;
+mod dmarc_reports;
 mod documentation;
 mod domain_check;
 mod domains;
@@ -76,6 +77,7 @@ mod pop3;
 mod private_files;
 mod repair_killed;
 mod replication;
+mod rspamd;
 mod scarce;
 mod serve;
 mod set_config;

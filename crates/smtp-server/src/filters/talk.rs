@@ -17,10 +17,13 @@ use crate::desk::address_of;
 /// Read of a filter's answer at a time.
 const READ_BYTES: usize = 4 << 10;
 
+/// What a filter does not answer goes out together, up to this much.
+const UNSENT_BYTES_MAX: usize = 64 << 10;
+
 /// What a filter may make this server hold for one message.
 const LIMITS: MilterLimits = MilterLimits { packet_bytes: 1 << 20, changes: 1_000, changed_bytes: 16 << 20 };
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
@@ -160,28 +163,34 @@ impl Talk<'_> {
     }
 }
 
+/// Connects to a filter.
+pub(super) async fn connect(address: &FilterAddress) -> Result<Box<dyn Stream>, FilterFault> {
+    match address {
+        FilterAddress::Network(address) => {
+            let stream = TcpStream::connect(address).await.map_err(FilterFault::Unreachable)?;
+            drop(stream.set_nodelay(true));
+            Ok(Box::new(stream))
+        }
+        FilterAddress::Socket(path) => {
+            Ok(Box::new(UnixStream::connect(path).await.map_err(FilterFault::Unreachable)?))
+        }
+    }
+}
+
 /// The connection to a filter.
 struct Line {
     stream: Box<dyn Stream>,
     session: MilterSession,
+    /// What was said and is not on its way yet.
+    unsent: Vec<u8>,
 }
 
 impl Line {
     /// Connects, and agrees on what both sides can.
     async fn open(address: &FilterAddress) -> Result<Self, FilterFault> {
-        let stream: Box<dyn Stream> = match address {
-            FilterAddress::Network(address) => {
-                let stream = TcpStream::connect(address).await.map_err(FilterFault::Unreachable)?;
-                drop(stream.set_nodelay(true));
-                Box::new(stream)
-            }
-            FilterAddress::Socket(path) => {
-                Box::new(UnixStream::connect(path).await.map_err(FilterFault::Unreachable)?)
-            }
-        };
+        let stream = connect(address).await?;
         let (session, opening) = MilterSession::new(LIMITS);
-        let mut line = Self { stream, session };
-        line.write(&opening).await?;
+        let mut line = Self { stream, session, unsent: opening };
         line.verdict().await?;
         Ok(line)
     }
@@ -193,8 +202,9 @@ impl Line {
         macros: &[(&str, &str)],
     ) -> Result<Option<Conclusion>, FilterFault> {
         let sending = self.session.tell(told, macros)?;
-        if !sending.bytes.is_empty() {
-            self.write(&sending.bytes).await?;
+        self.unsent.extend(sending.bytes);
+        if self.unsent.len() >= UNSENT_BYTES_MAX {
+            self.send().await?;
         }
         let verdict = if sending.is_answered { self.verdict().await? } else { Verdict::Continue };
         Ok(match verdict {
@@ -206,6 +216,7 @@ impl Line {
     }
 
     async fn verdict(&mut self) -> Result<Verdict, FilterFault> {
+        self.send().await?;
         loop {
             let mut piece = [0; READ_BYTES];
             let count = self.stream.read(&mut piece).await.map_err(FilterFault::Broken)?;
@@ -218,11 +229,13 @@ impl Line {
         }
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), FilterFault> {
-        self.stream.write_all(bytes).await.map_err(|error| match error.kind() {
+    async fn send(&mut self) -> Result<(), FilterFault> {
+        self.stream.write_all(&self.unsent).await.map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => FilterFault::HungUp,
             _ => FilterFault::Broken(error),
-        })
+        })?;
+        self.unsent.clear();
+        Ok(())
     }
 
     async fn close(mut self) {

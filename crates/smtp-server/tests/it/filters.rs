@@ -92,6 +92,7 @@ fn options(addresses: &[SocketAddr], change: impl FnOnce(&mut FilterOptions)) ->
     let milters = addresses.iter().map(|address| FilterAddress::parse(&address.to_string()).unwrap());
     let mut options = FilterOptions {
         milters: milters.collect(),
+        rspamd: None,
         keeps_back: false,
         passes_unfiltered: false,
         timeout: Duration::from_secs(20),

@@ -7,5 +7,6 @@ mod filters;
 mod hostile;
 mod lmtp;
 mod relay;
+mod rspamd;
 mod sender_check;
 mod submission;
