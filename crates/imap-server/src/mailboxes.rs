@@ -12,7 +12,7 @@ use scrinium_imap::{
     Answer, ListQuestion, MailboxInfo, MailboxNumbers, MailboxRequest, OpenedMailbox, Refusal, SystemFlags,
 };
 use scrinium_imap_wire::{Flag, MailboxName};
-use scrinium_mail::{INBOX, mail_columns};
+use scrinium_mail::{INBOX, folder_id, mail_columns};
 use scrinium_mailbox::FolderView;
 use serde_json::{Value, json};
 
@@ -502,12 +502,12 @@ fn special_use_name(special_use: SpecialUse) -> String {
 
 /// RFC 8474: the same under another name, and never that of another mailbox.
 fn mailbox_id(file: &MailFile, info: &FolderInfo) -> String {
-    let FolderInfo { number, uid_validity, .. } = info;
+    let id = folder_id(info);
     match file.place {
-        Place::Own => format!("F{number}-{uid_validity}"),
+        Place::Own => id,
         Place::User(_) | Place::Database(_) => {
             let database = blake3::hash(&file.database.uuid()).to_hex();
-            format!("F{number}-{uid_validity}-{}", database.chars().take(16).collect::<String>())
+            format!("{id}-{}", database.chars().take(16).collect::<String>())
         }
     }
 }

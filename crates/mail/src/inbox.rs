@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use scrinium_database::{FolderChange, SpecialUse};
+use scrinium_database::{FolderChange, FolderInfo, SpecialUse};
 use serde_json::{Value, json};
 
 use crate::memo::field;
@@ -26,6 +26,12 @@ static COLUMNS: LazyLock<Arc<Value>> = LazyLock::new(|| {
 #[must_use]
 pub fn mail_columns() -> Arc<Value> {
     Arc::clone(&COLUMNS)
+}
+
+/// What a folder is called by for as long as it is there, whatever its name (RFC 8474): for IMAP, and for scripts.
+#[must_use]
+pub fn folder_id(folder: &FolderInfo) -> String {
+    format!("F{}-{}", folder.number, folder.uid_validity)
 }
 
 /// A memo comes into a folder, which is made if it is missing.

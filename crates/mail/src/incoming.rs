@@ -199,6 +199,7 @@ impl SharedIncoming {
         if !share_a_batch(&files) {
             return Ok(Direct::NotAlone);
         }
+        let is_stable = message.envelope.repeat_id.is_some();
         let id = match &message.envelope.repeat_id {
             Some(repeat_id) => repeated_id(repeat_id),
             // It is like no other, and its id too.
@@ -215,7 +216,8 @@ impl SharedIncoming {
                 Some(copy) => copy,
                 None => copy.insert(self.copy_of(message, &first.database)?),
             };
-            let targets = match self.judged((&missing, files.len()), (message, &copy.memo))? {
+            let known_by = is_stable.then_some(id.as_str());
+            let targets = match self.judged((&missing, files.len()), (message, &copy.memo, known_by))? {
                 Ok(targets) => targets,
                 Err(otherwise) => return Ok(otherwise),
             };
@@ -244,7 +246,7 @@ impl SharedIncoming {
     fn judged<'f>(
         &self,
         (files, all): (&[&'f MailFile], usize),
-        (message, memo): (&IncomingMessage, &Map<String, Value>),
+        (message, memo, id): (&IncomingMessage, &Map<String, Value>, Option<&str>),
     ) -> Result<Result<Vec<Target<'f>>, Direct>, DepositError> {
         let servers = self.rules.judge(RuleOwner::Server, memo)?.aside(&message.envelope);
         if let Some(text) = servers.reject {
@@ -262,6 +264,7 @@ impl SharedIncoming {
                 resolver: &self.resolver,
                 memo,
                 envelope: &message.envelope,
+                id,
             };
             let verdict = self.scripts.judge(verdict, &to, || Ok(SourceOf::Coming(&message.source)))?;
             if !verdict.is_direct() {

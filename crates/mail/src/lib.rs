@@ -36,7 +36,7 @@ pub use authors::authors_of;
 pub use envelope::{
     EnvelopeItems, RecipientItems, SERVER_FIELDS, SenderVerdict, keep_server_fields, note_submitter,
 };
-pub use inbox::{INBOX, JUNK, into_folder, mail_columns};
+pub use inbox::{INBOX, JUNK, folder_id, into_folder, mail_columns};
 pub use incoming::IncomingMail;
 pub use mail_file::{legal_holds_of, let_delegates_in, mail_file_access, open_mail_file};
 pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};

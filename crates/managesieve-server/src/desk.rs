@@ -11,7 +11,7 @@ use scrinium_managesieve_wire::{
     Capability, Command, ListedScript, Mechanism, ResponseCode, ScriptName, Status, write_text,
 };
 use scrinium_port::Link;
-use scrinium_sieve::{Extension, Script};
+use scrinium_sieve::{Extension, NOTIFY_METHODS, Script};
 
 use crate::protocol::ManageSieveOptions;
 
@@ -162,6 +162,7 @@ pub(crate) fn capabilities(
         Capability::Version("1.0".to_owned()),
         Capability::Sasl(names.collect()),
         Capability::Sieve(offered.map(|extension| extension.name().to_owned()).collect()),
+        Capability::Notify(NOTIFY_METHODS.iter().map(|method| (*method).to_owned()).collect()),
         Capability::MaxRedirects(u32::try_from(limits.redirects).unwrap_or(u32::MAX)),
         Capability::Unauthenticate,
     ];

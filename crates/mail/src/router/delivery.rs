@@ -8,11 +8,12 @@ use bytes::Bytes;
 use scrinium_assertion::{always, never};
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
+use scrinium_database::folder::name::validate as validate_folder;
 use scrinium_database::{
     Access, Database, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, Update,
 };
-use scrinium_directory::{MailIn, Person};
-use scrinium_sieve::VacationReply;
+use scrinium_directory::{Found, MailIn, Person};
+use scrinium_sieve::{HeaderEdit, Notification, Target as FolderTarget, VacationReply};
 use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
@@ -27,8 +28,11 @@ use crate::message::SOURCE_ATTACHMENT;
 use crate::outgoing::{MessageComposer, OutgoingQueue};
 use crate::recipients::{OutsideRecipient, Resolver};
 use crate::rules::{RuleBook, RuleOwner, Verdict};
-use crate::sieve::{Addressee, ScriptBook, SourceOf, note_answer, reply_source, tell_of_forwarding};
-use crate::source::{MessageSource, attachment_of};
+use crate::sieve::{
+    Addressee, Leaving, ScriptBook, SourceOf, edited_head, folder_for, mark, note_answer,
+    notification_source, read_head, reply_source, tell_of_leaving,
+};
+use crate::source::{MessageSource, SourceWriter, attachment_of};
 use crate::time::now_text;
 
 /// Who takes mail from a mail.box to mail files.
@@ -131,6 +135,15 @@ impl Made {
     fn of(edit: Edit) -> Self {
         Self::Edit(Box::new(edit))
     }
+}
+
+/// A message that a script sends.
+struct ScriptMail<'m> {
+    id: String,
+    source: Vec<u8>,
+    recipients: Vec<String>,
+    /// Where its person keeps a copy.
+    fcc: Option<&'m FolderTarget>,
 }
 
 /// An update on its way, with the memos that it delivers, in the order of its edits.
@@ -413,19 +426,28 @@ impl Deliverer<'_> {
                 return Ok(Made::of(edit));
             }
         };
-        let mut verdict = self.judged_by(person, database, (mailbox, waiting))?;
+        let mut verdict = self.judged_by(person, database, (mailbox, waiting, &copy.id))?;
         if let Some(reason) = verdict.reject.take() {
             if self.may_refuse(waiting) {
                 return Ok(Made::Refused(Failure { recipient: person.short_name.clone(), reason }));
             }
             verdict = Verdict { folder: Some(JUNK.to_owned()), ..Verdict::default() };
         }
+        let edited = match verdict.header_edits.as_slice() {
+            [] => None,
+            edits => edited_copy(mailbox, (waiting, copy), (edits, clock))?,
+        };
+        let copy = edited.as_ref().unwrap_or(copy);
+        edit.attachments.clone_from(&copy.attachments);
         for address in &verdict.forwards {
-            tell_of_forwarding((database, person), address, clock)?;
+            tell_of_leaving((database, person), (Leaving::Mail, address), clock)?;
             self.forward(address, person, (mailbox, copy))?;
         }
         for reply in &verdict.replies {
             self.reply(reply, (person, database), (mailbox, copy))?;
+        }
+        for (number, notice) in verdict.notices.iter().enumerate() {
+            self.notify((number, notice), (person, database), (mailbox, copy))?;
         }
         if verdict.is_discarded {
             return Ok(Made::Nothing);
@@ -447,12 +469,12 @@ impl Deliverer<'_> {
         &self,
         person: &Person,
         database: &Arc<Database>,
-        (mailbox, waiting): (&OpenDatabase, &Waiting),
+        (mailbox, waiting, id): (&OpenDatabase, &Waiting, &str),
     ) -> Result<Verdict, DatabaseError> {
         let verdict = self.rules.judge(RuleOwner::Person(&person.id), &waiting.memo)?;
         let envelope = EnvelopeItems::of_memo(&waiting.memo);
         let (resolver, memo) = (self.resolver, &waiting.memo);
-        let to = Addressee { database, person, resolver, memo, envelope: &envelope };
+        let to = Addressee { database, person, resolver, memo, envelope: &envelope, id: Some(id) };
         self.scripts.judge(verdict, &to, || {
             match mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER) {
                 Ok(reader) => Ok(SourceOf::Stored(Box::new(reader))),
@@ -490,17 +512,81 @@ impl Deliverer<'_> {
         if was_delivered(mailbox, &id)? {
             return Ok(());
         }
-        let source = MessageSource::from(Bytes::from(reply_source(reply, (&id, clock.now_ms()))));
+        let source = reply_source(reply, (&id, clock.now_ms()));
+        let made = ScriptMail { id, source, recipients: vec![reply.to.clone()], fcc: reply.fcc.as_ref() };
+        self.send_made(made, (person, database), mailbox)
+    }
+
+    /// Deposits a notice of a message for somebody else, once.
+    fn notify(
+        &self,
+        (number, notice): (usize, &Notification),
+        (person, database): (&Person, &Arc<Database>),
+        (mailbox, copy): (&OpenDatabase, &Copy),
+    ) -> Result<(), DatabaseError> {
+        let clock = self.databases.clock();
+        let id =
+            hashed_id("scrinium 2026 id of a notification", &[&copy.id, &person.id, &number.to_string()]);
+        if was_delivered(mailbox, &id)? {
+            return Ok(());
+        }
+        let own = self.resolver.mailbox_of(person).map(|mailbox| mailbox.to_string()).unwrap_or_default();
+        // Nobody writes in the name of somebody else.
+        let is_own = |from: &&String| matches!(self.resolver.recipient(from), Found::Person(found) if found.id == person.id);
+        let from = notice.from.as_ref().filter(is_own).unwrap_or(&own);
+        let recipients: Vec<String> = notice.to.iter().chain(&notice.cc).cloned().collect();
+        for address in &recipients {
+            if !matches!(self.resolver.recipient(address), Found::Person(found) if found.id == person.id) {
+                tell_of_leaving((database, person), (Leaving::Notices, address), clock)?;
+            }
+        }
+        let source = notification_source(notice, from, (&id, clock.now_ms()));
+        let made = ScriptMail { id, source, recipients, fcc: notice.fcc.as_ref() };
+        self.send_made(made, (person, database), mailbox)
+    }
+
+    /// Puts what a script says into the mail.box, after a copy of it into the folder that is to have one (RFC 8580).
+    fn send_made(
+        &self,
+        made: ScriptMail<'_>,
+        (person, database): (&Person, &Arc<Database>),
+        mailbox: &OpenDatabase,
+    ) -> Result<(), DatabaseError> {
+        let clock = self.databases.clock();
+        let ScriptMail { id, source, recipients, fcc } = made;
+        let source = MessageSource::from(Bytes::from(source));
         let attachments = vec![attachment_of(mailbox, &source)?];
+        let own = fcc.map(|_| attachment_of(database, &source)).transpose()?;
         let message = IncomingMessage {
             source,
-            recipients: vec![reply.to.clone()],
-            // RFC 5230 §5.1: nobody answers it.
+            recipients,
+            // RFC 5230 §5.1, RFC 5436 §2.7.3: nobody answers it.
             return_path: String::new(),
             envelope: EnvelopeItems::default(),
         };
         let unwritten = |error: DepositError| DatabaseError::Internal { reason: error.to_string() };
         let mut memo = message.memo(clock).map_err(unwritten)?;
+        if let (Some(fcc), Some(own)) = (fcc, own) {
+            let folder = folder_for(database, fcc);
+            let folder = if validate_folder(&folder).is_ok() { folder } else { INBOX.to_owned() };
+            let mut filed = memo.clone();
+            let mut verdict = Verdict { folder: Some(folder), ..Verdict::default() };
+            mark(&mut verdict, fcc.flags.clone());
+            verdict.flag(&mut filed);
+            let mut edit = Edit {
+                id: Some(id.clone()),
+                json: delivered_json(filed, clock),
+                attachments: vec![own],
+                ..Edit::default()
+            };
+            // Who has written it knows it.
+            verdict.is_read = true;
+            verdict.place(&mut edit, person);
+            match database.update_one(edit, EditMode::Interactive, &ROUTER) {
+                Ok(_) | Err(DatabaseError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+        }
         memo.insert(field::RULES_DONE.to_owned(), Value::Bool(true));
         deposit(mailbox, id, memo, attachments)
     }
@@ -578,6 +664,56 @@ fn copy_of(mailbox: &OpenDatabase, waiting: &Waiting, clock: &Clock) -> Result<C
         names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, None, &ROUTER)).collect();
     let json = delivered_json(memo.clone(), clock);
     Ok(Copy { id: delivered_id(mailbox, waiting), json, attachments: attachments?, memo })
+}
+
+/// A memo of which a script has changed the head (RFC 5293); `None` for one that was written here, which has no other head than its fields.
+fn edited_copy(
+    mailbox: &OpenDatabase,
+    (waiting, copy): (&Waiting, &Copy),
+    (edits, clock): (&[HeaderEdit], &Clock),
+) -> Result<Option<Copy>, DatabaseError> {
+    const PIECE_BYTES: usize = 256 << 10;
+    let reader = match mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER) {
+        Ok(reader) => reader,
+        Err(DatabaseError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let start = copy.memo.get(field::SOURCE_START).and_then(Value::as_u64).unwrap_or(0);
+    let (head, body_start) = read_head(|place, bytes| reader.read(start + place, bytes))?;
+    if body_start == head.len() as u64 && reader.length > start + body_start {
+        // It has no end within what is looked at.
+        return Ok(None);
+    }
+    let head = edited_head(&head, edits);
+    let unkept = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
+    let mut writer = SourceWriter::new(reader.length.saturating_add(head.len() as u64 + 2));
+    writer.push(&[&head[..], b"\r\n"].concat()).map_err(unkept)?;
+    let mut place = start + body_start;
+    loop {
+        let piece = reader.read(place, PIECE_BYTES)?;
+        if piece.is_empty() {
+            break;
+        }
+        writer.push(&piece).map_err(unkept)?;
+        place += piece.len() as u64;
+    }
+    let source = writer.finish(0).map_err(unkept)?;
+    let attachments = vec![attachment_of(mailbox, &source)?];
+    let message = IncomingMessage {
+        source,
+        recipients: Vec::new(),
+        return_path: String::new(),
+        envelope: EnvelopeItems::default(),
+    };
+    let mut memo =
+        message.memo(clock).map_err(|error| DatabaseError::Internal { reason: error.to_string() })?;
+    for name in [field::RECIPIENTS, field::RETURN_PATH, field::ENVELOPE] {
+        memo.shift_remove(name);
+        if let Some(value) = copy.memo.get(name) {
+            memo.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(Some(Copy { id: copy.id.clone(), json: delivered_json(memo.clone(), clock), memo, attachments }))
 }
 
 /// A memo as a journal keeps it: with all whom it went to.

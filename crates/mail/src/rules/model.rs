@@ -10,7 +10,7 @@ use scrinium_database::Edit;
 use scrinium_database::folder::name::validate as validate_folder;
 use scrinium_directory::{DIRECTORY_DATABASE, Person};
 use scrinium_formula::{AttachmentInfo, Environment, Fields, Formula, Text, Value as FormulaValue};
-use scrinium_sieve::VacationReply;
+use scrinium_sieve::{HeaderEdit, Notification, VacationReply};
 use scrinium_smtp_wire::Mailbox;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -125,6 +125,12 @@ pub(crate) struct Verdict {
     pub(crate) journals: Vec<String>,
     /// Automatic replies to its sender.
     pub(crate) replies: Vec<VacationReply>,
+    /// Notices of it to others.
+    pub(crate) notices: Vec<Notification>,
+    /// Changes of its head, in all copies.
+    pub(crate) header_edits: Vec<HeaderEdit>,
+    /// The router has to look at it: what comes straight has no id by which it could be remembered.
+    pub(crate) waits: bool,
     /// Its recipient does not keep it.
     pub(crate) is_discarded: bool,
 }
@@ -132,7 +138,12 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Whether all of it can be done as the memo is put into mail files.
     pub(crate) fn is_direct(&self) -> bool {
-        self.forwards.is_empty() && self.hold.is_none() && self.journals.is_empty() && self.replies.is_empty()
+        let sends = !(self.forwards.is_empty() && self.replies.is_empty() && self.notices.is_empty());
+        !sends
+            && !self.waits
+            && self.header_edits.is_empty()
+            && self.hold.is_none()
+            && self.journals.is_empty()
     }
 }
 

@@ -6,15 +6,20 @@
 //! finds.
 
 mod answered;
+mod edited;
+mod head;
 mod message;
 mod notice;
 mod reply;
 mod run;
 mod scripts;
+mod seen;
 
 pub(crate) use answered::note_answer;
+pub(crate) use edited::edited_head;
+pub(crate) use head::read_head;
 pub(crate) use message::SourceOf;
-pub(crate) use notice::tell_of_forwarding;
-pub(crate) use reply::reply_source;
-pub(crate) use run::Addressee;
+pub(crate) use notice::{Leaving, tell_of_leaving};
+pub(crate) use reply::{notification_source, reply_source};
+pub(crate) use run::{Addressee, folder_for, mark};
 pub use scripts::{SCRIPTS_MAX, ScriptBook, ScriptsError, ScriptsKept, TEXTS_MAX_BYTES, script_limits};

@@ -1,4 +1,5 @@
-//! Who learns that their mail is passed on: its owner, once for each address, before the first message goes there.
+//! Who learns that their mail is passed on, or that somebody hears of it: its owner, once for each address, before the first message
+//! goes there.
 
 use std::sync::Arc;
 
@@ -14,13 +15,48 @@ use crate::time::now_text;
 /// Who tells.
 static TELLER: Access = Access::of_the_server("telling where mail goes");
 
+/// What an address gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// The mail itself.
+    Mail,
+    /// Notices of it (RFC 5435).
+    Notices,
+}
+
+impl Leaving {
+    const fn context(self) -> &'static str {
+        match self {
+            Self::Mail => "scrinium 2026 id of a notice of forwarding",
+            Self::Notices => "scrinium 2026 id of a notice of notifications",
+        }
+    }
+
+    fn texts(self, address: &str) -> (String, String) {
+        let advice = "If you have not set this up, somebody else has: change your password, take the rule away, and tell \
+                      your administrator.\n";
+        match self {
+            Self::Mail => (
+                format!("Your mail is forwarded to {address}"),
+                format!(
+                    "A rule or script of yours passes mail that comes to you on to {address}.\n\n{advice}"
+                ),
+            ),
+            Self::Notices => (
+                format!("{address} hears of your mail"),
+                format!("A script of yours tells {address} of mail that comes to you.\n\n{advice}"),
+            ),
+        }
+    }
+}
+
 /// Puts a message into a person's Inbox that says where their mail goes, unless one has said so. Blocks until it is durable.
-pub(crate) fn tell_of_forwarding(
+pub(crate) fn tell_of_leaving(
     (database, person): (&Arc<Database>, &Person),
-    address: &str,
+    (leaving, address): (Leaving, &str),
     clock: &Clock,
 ) -> Result<(), DatabaseError> {
-    let mut hasher = blake3::Hasher::new_derive_key("scrinium 2026 id of a notice of forwarding");
+    let mut hasher = blake3::Hasher::new_derive_key(leaving.context());
     for part in [database.sequence_text(0).as_str(), &address.to_lowercase()] {
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
@@ -29,18 +65,15 @@ pub(crate) fn tell_of_forwarding(
         return Ok(());
     }
     let now = now_text(clock);
+    let (subject, body) = leaving.texts(address);
     let notice = json!({
         (field::FORM): MEMO_FORM,
         (field::FROM): "Mail Router",
         (field::SEND_TO): [person.shown_name()],
-        (field::SUBJECT): format!("Your mail is forwarded to {address}"),
+        (field::SUBJECT): subject,
         (field::POSTED_DATE): now,
         (field::DELIVERED_DATE): now,
-        (field::BODY): format!(
-            "A rule or script of yours passes mail that comes to you on to {address}.\n\n\
-             If you have not set this up, somebody else has: change your password, take the rule away, and tell \
-             your administrator.\n"
-        ),
+        (field::BODY): body,
     });
     let edit = Edit {
         id: Some(id),

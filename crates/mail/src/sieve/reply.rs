@@ -1,6 +1,6 @@
 //! What an automatic reply looks like on its way (RFC 5230 §5).
 
-use scrinium_sieve::VacationReply;
+use scrinium_sieve::{Notification, VacationReply};
 
 use crate::address::WrittenAddress;
 use crate::outgoing::compose::{encoded_text, encoded_words, mail_date, phrase, push_line};
@@ -31,6 +31,35 @@ pub(crate) fn reply_source(reply: &VacationReply, (id, now_ms): (&str, u64)) -> 
         return [head.as_bytes(), body.as_bytes()].concat();
     }
     let (encoding, body) = encoded_text(&reply.body, "\0");
+    let kind =
+        format!("Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n");
+    [head.as_bytes(), kind.as_bytes(), body.as_bytes()].concat()
+}
+
+/// The message of a notice of new mail (RFC 5436, section 2), from this address.
+pub(crate) fn notification_source(notice: &Notification, from: &str, (id, now_ms): (&str, u64)) -> Vec<u8> {
+    let mut head = String::new();
+    push_line(&mut head, "Date", &mail_date(now_ms));
+    let host = from.rsplit_once('@').map_or("localhost", |(_, host)| host);
+    push_line(&mut head, "Message-ID", &format!("<{id}@{host}>"));
+    push_line(&mut head, "From", &format!("<{from}>"));
+    for (field, addresses) in [("To", &notice.to), ("Cc", &notice.cc)] {
+        let addresses: Vec<String> = addresses.iter().map(|address| format!("<{address}>")).collect();
+        if !addresses.is_empty() {
+            push_line(&mut head, field, &addresses.join(",\r\n "));
+        }
+    }
+    push_line(&mut head, "Subject", &encoded_words(&notice.subject));
+    // RFC 5436 §2.7.1
+    push_line(&mut head, "Auto-Submitted", "auto-notified");
+    match notice.importance {
+        1 => push_line(&mut head, "Importance", "high"),
+        3 => push_line(&mut head, "Importance", "low"),
+        _ => {}
+    }
+    let body = if notice.body.is_empty() { "A message came." } else { &notice.body };
+    let (encoding, body) = encoded_text(body, "\0");
+    head.push_str("MIME-Version: 1.0\r\n");
     let kind =
         format!("Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n");
     [head.as_bytes(), kind.as_bytes(), body.as_bytes()].concat()

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use scrinium_assertion::never;
 use scrinium_clock::Clock;
 use scrinium_database::folder::name::validate as validate_folder;
 use scrinium_database::{Database, DatabaseError, SpecialUse};
@@ -12,8 +11,9 @@ use serde_json::{Map, Value};
 
 use super::message::{ScriptMessage, SourceOf};
 use super::scripts::{Ready, ScriptBook, script_limits};
+use super::seen::{note_seen, was_seen};
 use crate::envelope::EnvelopeItems;
-use crate::inbox::{INBOX, JUNK};
+use crate::inbox::{INBOX, JUNK, folder_id};
 use crate::memo::{field, recipients_of};
 use crate::recipients::Resolver;
 use crate::rules::Verdict;
@@ -38,6 +38,8 @@ pub(crate) struct Addressee<'a> {
     pub(crate) resolver: &'a Resolver,
     pub(crate) memo: &'a Map<String, Value>,
     pub(crate) envelope: &'a EnvelopeItems,
+    /// The id that the message has in mail files, whichever way it comes; `None` where another way would give it another one.
+    pub(crate) id: Option<&'a str>,
 }
 
 impl ScriptBook {
@@ -62,11 +64,17 @@ impl ScriptBook {
         if let Some(error) = &outcome.error {
             tracing::info!(person = %to.person.short_name, %error, "a Sieve script failed; the message is kept");
         }
+        if let Some(id) = to.id.filter(|_| !outcome.seen.is_empty()) {
+            note_seen(to.database, &outcome.seen, (id, self.clock().now_s()))?;
+        }
+        let waits = to.id.is_none() && !outcome.seen.is_empty();
+        let verdict = Verdict { waits, ..verdict };
         let may_forward = ready.is_sealed
             && message.hops() <= HOPS_MAX
             && to.envelope.forwarders.len() < FORWARDERS_MAX
             && !to.envelope.forwarders.contains(&to.person.id);
-        Ok(Carried { verdict, keeps: false, folders: Vec::new(), may_forward, to }.carry(outcome))
+        let may_notify = ready.is_sealed;
+        Ok(Carried { verdict, keeps: false, folders: Vec::new(), may_forward, may_notify, to }.carry(outcome))
     }
 }
 
@@ -91,7 +99,7 @@ fn run(ready: &Ready, message: &ScriptMessage<'_>, to: &Addressee<'_>, clock: &C
         environment: &environment,
         separator: '+',
     };
-    let host = MailFileHost { database: to.database, ready };
+    let host = MailFileHost { database: to.database, ready, message: to.id, now_s: now_ms / 1_000 };
     ready.script.run(message, &delivery, &host, &script_limits())
 }
 
@@ -99,6 +107,9 @@ fn run(ready: &Ready, message: &ScriptMessage<'_>, to: &Addressee<'_>, clock: &C
 struct MailFileHost<'h> {
     database: &'h Database,
     ready: &'h Ready,
+    /// The message's id, and the time.
+    message: Option<&'h str>,
+    now_s: u64,
 }
 
 impl Host for MailFileHost<'_> {
@@ -117,6 +128,18 @@ impl Host for MailFileHost<'_> {
             })
     }
 
+    fn mailbox_id_exists(&self, id: &str) -> bool {
+        folder_of_id(self.database, id).is_some()
+    }
+
+    fn was_seen(&self, key: &str) -> bool {
+        // What cannot be looked up is no duplicate: a message is rather there twice than not at all.
+        was_seen(self.database, key, (self.message, self.now_s)).unwrap_or_else(|error| {
+            tracing::warn!(database = self.database.name(), %error, "a message counts as no duplicate");
+            false
+        })
+    }
+
     fn script(&self, location: Location, name: &str) -> Result<Option<Arc<Script>>, String> {
         let text = self.ready.others.get(name).filter(|_| location == Location::Personal);
         let script = text.map(|text| Script::compile(text.as_bytes(), &script_limits()));
@@ -130,27 +153,38 @@ struct Carried<'c, 'a> {
     keeps: bool,
     folders: Vec<String>,
     may_forward: bool,
+    may_notify: bool,
     to: &'c Addressee<'a>,
 }
 
 impl Carried<'_, '_> {
     fn carry(mut self, outcome: ScriptOutcome) -> Verdict {
+        let mut edits_done = 0;
         for action in outcome.actions {
             match action {
-                Action::Keep { flags, .. } => {
+                Action::Keep { flags, edits, .. } => {
+                    edits_done = edits_done.max(edits);
                     self.keeps = true;
                     self.mark(flags);
                 }
-                Action::FileInto { target, .. } => self.file(target),
-                Action::Redirect { address, .. } => self.redirect(address),
+                Action::FileInto { target, edits } => {
+                    edits_done = edits_done.max(edits);
+                    self.file(target);
+                }
+                Action::Redirect { address, edits } => {
+                    edits_done = edits_done.max(edits);
+                    self.redirect(address);
+                }
                 Action::Reject { reason, .. } => self.verdict.reject = Some(reason_of(&reason)),
                 Action::Vacation(reply) => self.reply(*reply),
-                Action::Notify(_) => {
-                    never!("scripts that notify are not compiled");
-                }
+                // It tells others of the mail, as a redirect does.
+                Action::Notify(notification) if self.may_notify => self.verdict.notices.push(*notification),
+                Action::Notify(_) => {}
             }
         }
         let Self { mut verdict, keeps, folders, .. } = self;
+        // A message is one document, in whatever folders: all copies have the changes that one of them has.
+        verdict.header_edits = outcome.header_edits.into_iter().take(edits_done).collect();
         verdict.is_discarded = !keeps && folders.is_empty() && verdict.reject.is_none();
         let mut folders = folders.into_iter();
         if !keeps && let Some(first) = folders.next() {
@@ -165,8 +199,7 @@ impl Carried<'_, '_> {
     }
 
     fn file(&mut self, target: Target) {
-        let junk = target.special_use.as_deref().is_some_and(|use_| use_.eq_ignore_ascii_case("\\Junk"));
-        let folder = if junk { JUNK.to_owned() } else { folder_of(&target.mailbox) };
+        let folder = folder_for(self.to.database, &target);
         match validate_folder(&folder) {
             Ok(()) if !self.folders.contains(&folder) => self.folders.push(folder),
             Ok(()) => {}
@@ -194,24 +227,29 @@ impl Carried<'_, '_> {
     }
 
     fn mark(&mut self, flags: Vec<String>) {
-        for flag in flags {
-            let known = ["\\Answered", "\\Flagged", "\\Draft"];
-            let known = known.into_iter().find(|known| known.eq_ignore_ascii_case(&flag));
-            let is_keyword = flag.len() <= KEYWORD_MAX_BYTES
-                && !flag.is_empty()
-                && flag.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"$_-.".contains(&byte));
-            if flag.eq_ignore_ascii_case("\\Seen") {
-                self.verdict.is_read = true;
-                continue;
-            }
-            let flag = match known {
-                Some(known) => known.to_owned(),
-                None if is_keyword => flag,
-                None => continue,
-            };
-            if self.verdict.flags.len() < KEYWORDS_MAX && !self.verdict.flags.contains(&flag) {
-                self.verdict.flags.push(flag);
-            }
+        mark(&mut self.verdict, flags);
+    }
+}
+
+/// Gives a message flags as scripts name them.
+pub(crate) fn mark(verdict: &mut Verdict, flags: Vec<String>) {
+    for flag in flags {
+        let known = ["\\Answered", "\\Flagged", "\\Draft"];
+        let known = known.into_iter().find(|known| known.eq_ignore_ascii_case(&flag));
+        let is_keyword = flag.len() <= KEYWORD_MAX_BYTES
+            && !flag.is_empty()
+            && flag.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"$_-.".contains(&byte));
+        if flag.eq_ignore_ascii_case("\\Seen") {
+            verdict.is_read = true;
+            continue;
+        }
+        let flag = match known {
+            Some(known) => known.to_owned(),
+            None if is_keyword => flag,
+            None => continue,
+        };
+        if verdict.flags.len() < KEYWORDS_MAX && !verdict.flags.contains(&flag) {
+            verdict.flags.push(flag);
         }
     }
 }
@@ -224,6 +262,34 @@ fn folder_of(mailbox: &str) -> String {
     // What stands for a slash within a name.
     let names: Vec<&str> = std::iter::once(first).chain(levels).collect();
     names.join("\\").replace('\u{2215}', "/")
+}
+
+/// The folder that a target stands for: the one of its identifier, the one of its use, or the one of its name.
+pub(crate) fn folder_for(database: &Database, target: &Target) -> String {
+    if let Some(found) = target.mailbox_id.as_deref().and_then(|id| folder_of_id(database, id)) {
+        return found;
+    }
+    let special_use = target.special_use.as_deref().unwrap_or_default().trim_start_matches('\\');
+    match SpecialUse::parse(&special_use.to_ascii_lowercase()) {
+        // It is made where it is missing, as it is for what nobody vouches for.
+        Some(SpecialUse::Junk) => {
+            folder_of_use(database, SpecialUse::Junk).unwrap_or_else(|| JUNK.to_owned())
+        }
+        Some(special_use) => {
+            folder_of_use(database, special_use).unwrap_or_else(|| folder_of(&target.mailbox))
+        }
+        None => folder_of(&target.mailbox),
+    }
+}
+
+fn folder_of_use(database: &Database, special_use: SpecialUse) -> Option<String> {
+    let folders = database.folders(None).ok()?;
+    folders.into_iter().find(|folder| folder.special_use == Some(special_use)).map(|folder| folder.name)
+}
+
+fn folder_of_id(database: &Database, id: &str) -> Option<String> {
+    let folders = database.folders(None).ok()?;
+    folders.into_iter().find(|folder| folder_id(folder) == id).map(|folder| folder.name)
 }
 
 /// One line of ASCII for the sender.

@@ -8,12 +8,12 @@ use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, ReadOptions};
 use scrinium_directory::{DIRECTORY_DATABASE, Person};
-use scrinium_sieve::{Extension, Limits, Script, ScriptError};
+use scrinium_sieve::{Limits, Script, ScriptError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::notice::tell_of_forwarding;
+use super::notice::{Leaving, tell_of_leaving};
 use crate::mail_file::open_mail_file;
 use crate::rules::seal_id;
 
@@ -45,10 +45,6 @@ const KNOWN_MAX_BYTES: usize = 64 << 20;
 /// Two who change scripts at once meet once or twice.
 const TRIES: usize = 5;
 
-/// What is not carried out, and so is unknown to scripts.
-static HIDDEN: [Extension; 5] =
-    [Extension::EditHeader, Extension::Enotify, Extension::Duplicate, Extension::Fcc, Extension::MailboxId];
-
 /// What scripts of people may cost.
 #[must_use]
 pub fn script_limits() -> Limits {
@@ -56,7 +52,6 @@ pub fn script_limits() -> Limits {
         script_bytes: TEXTS_MAX_BYTES,
         // A sender is answered once in an hour at most, whatever a script says.
         vacation_min_seconds: 3_600,
-        hidden: &HIDDEN,
         ..Limits::default()
     }
 }
@@ -150,6 +145,33 @@ impl ScriptBook {
         self.change(person, |kept| {
             kept.scripts.insert(name.to_owned(), text.to_owned());
             check_room(kept)
+        })
+    }
+
+    /// Sets all scripts, and which one is run, in the place of those whose [`ScriptsKept::version`] is this one. Blocks.
+    ///
+    /// # Errors
+    /// [`ScriptsError`], in words for the person; [`DatabaseError::Conflict`] where there are others by now.
+    pub fn set(
+        &self,
+        person: &Person,
+        scripts: &ScriptsKept,
+        version: Option<&str>,
+    ) -> Result<(), ScriptsError> {
+        for (name, text) in &scripts.scripts {
+            check_name(name)?;
+            Script::compile(text.as_bytes(), &script_limits())?;
+        }
+        check_room(scripts)?;
+        if !scripts.active.is_empty() && !scripts.scripts.contains_key(&scripts.active) {
+            return Err(ScriptsError::Missing);
+        }
+        self.change(person, |kept| {
+            if version.is_some_and(|version| version != kept.version()) {
+                return Err(DatabaseError::Conflict.into());
+            }
+            kept.clone_from(scripts);
+            Ok(())
         })
     }
 
@@ -285,9 +307,9 @@ impl ScriptBook {
     fn tell(&self, database: &Arc<Database>, person: &Person) -> Result<(), DatabaseError> {
         let Some(ready) = self.active(database, person)? else { return Ok(()) };
         let addresses = ready.script.redirects().into_iter().flatten();
-        addresses
-            .into_iter()
-            .try_for_each(|address| tell_of_forwarding((database, person), &address, self.databases.clock()))
+        addresses.into_iter().try_for_each(|address| {
+            tell_of_leaving((database, person), (Leaving::Mail, &address), self.databases.clock())
+        })
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -330,10 +352,20 @@ impl ScriptBook {
 }
 
 impl ScriptsKept {
+    /// What tells these scripts from others.
+    #[must_use]
+    pub fn version(&self) -> String {
+        self.digest_of("").chars().take(32).collect()
+    }
+
     fn digest(&self, person: &Person) -> String {
+        self.digest_of(&person.id)
+    }
+
+    fn digest_of(&self, person: &str) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("scrinium 2026 scripts that a person has set");
-        let texts = self.scripts.iter().flat_map(|(name, text)| [name, text]);
-        for part in [&person.id, &self.active].into_iter().chain(texts) {
+        let texts = self.scripts.iter().flat_map(|(name, text)| [name.as_str(), text]);
+        for part in [person, &self.active].into_iter().chain(texts) {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         hasher.finalize().to_hex().to_string()
