@@ -14,7 +14,7 @@ use scrinium_port::{Arrival, Ending, Link, PortStream, raised};
 use tokio::io::AsyncWriteExt;
 
 use crate::desk::{Desk, capabilities, refused};
-use crate::input::{Arrived, Input};
+use crate::input::{Arrived, Input, Stop};
 use crate::protocol::ManageSieveOptions;
 
 /// Log-ins of one connection that may fail.
@@ -34,25 +34,24 @@ pub(crate) struct Connection {
     link: Arc<Link>,
     shared: Arc<ManageSieveOptions>,
     input: Input,
+    stop: Stop,
     login: Option<Login>,
     failures: usize,
 }
 
 impl Connection {
-    pub(crate) fn new(arrival: Arrival, shared: Arc<ManageSieveOptions>) -> Self {
+    pub(crate) fn new(arrival: Arrival, shared: Arc<ManageSieveOptions>, ending: &Ending) -> Self {
         let Arrival { stream, link } = arrival;
-        Self { stream: Some(stream), link, shared, input: Input::new(), login: None, failures: 0 }
+        let stop = Stop { stopping: ending.stopping.clone(), link: Arc::clone(&link) };
+        Self { stream: Some(stream), link, shared, input: Input::new(), stop, login: None, failures: 0 }
     }
 
+    /// Serves the client until one of both wants no more. A command that has begun is done before the server stops.
     pub(crate) async fn serve(mut self, mut ending: Ending) {
-        let mut aborting = ending.aborting.clone();
-        let link = Arc::clone(&self.link);
         let conversed = tokio::select! {
             biased;
-            () = raised(&mut aborting) => return,
-            conversed = self.converse() => conversed.map(|()| None),
-            () = raised(&mut ending.stopping) => Ok(Some("The server stops.")),
-            () = link.shed() => Ok(Some("The server needs the place for somebody else.")),
+            () = raised(&mut ending.aborting) => return,
+            conversed = self.converse() => conversed,
         };
         match conversed {
             Ok(None) => {}
@@ -70,18 +69,19 @@ impl Connection {
         }
     }
 
-    /// Greets (RFC 5804 §1.7), and does commands until one of both wants no more.
-    async fn converse(&mut self) -> io::Result<()> {
+    /// Greets (RFC 5804 §1.7), and does commands until one of both wants no more. Why the server does not, if it does not.
+    async fn converse(&mut self) -> io::Result<Option<&'static str>> {
         self.offer("ManageSieve is ready.").await?;
         loop {
             let account = self.desk().account();
             let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            let status = match self.input.next(stream, &account).await? {
+            let status = match self.input.next(stream, &account, &mut self.stop).await? {
                 Arrived::Frame(frame) => match Command::parse(&frame) {
                     Ok(command) => self.obey(command).await?,
                     Err(error) => error.status(),
                 },
                 Arrived::TooLong => Status::no(Some(ResponseCode::QuotaMaxSize), "The script is too long."),
+                Arrived::Stopped(why) => return Ok(Some(why)),
                 Arrived::Late => Status::bye(None, "Nothing was asked for too long."),
                 Arrived::Busy => Status::bye(
                     Some(ResponseCode::TryLater),
@@ -90,11 +90,8 @@ impl Connection {
                 Arrived::Wrong(why) => Status::bye(None, &format!("The connection cannot go on: {why}.")),
             };
             self.answer(&status).await?;
-            if status.kind == StatusKind::Bye {
-                return Ok(());
-            }
-            if status == closing() {
-                return Ok(());
+            if status.kind == StatusKind::Bye || status == closing() {
+                return Ok(None);
             }
         }
     }
@@ -200,13 +197,14 @@ impl Connection {
         self.send(&out).await?;
         let account = self.desk().account();
         let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        Ok(match self.input.next(stream, &account).await? {
+        Ok(match self.input.next(stream, &account, &mut self.stop).await? {
             Arrived::Frame(frame) => match frame.sasl_line() {
                 Ok(ClientLine::Response(response)) => Ok(response),
                 Ok(ClientLine::Cancel) => Err(Status::no(None, "You have given up.")),
                 Err(error) => Err(Status::no(None, &format!("{error}."))),
             },
             Arrived::Wrong(why) => Err(Status::bye(None, &format!("The connection cannot go on: {why}."))),
+            Arrived::Stopped(why) => Err(Status::bye(Some(ResponseCode::TryLater), why)),
             Arrived::TooLong | Arrived::Late | Arrived::Busy => {
                 Err(Status::bye(Some(ResponseCode::TryLater), "The log-in was not finished."))
             }

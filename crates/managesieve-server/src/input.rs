@@ -1,13 +1,15 @@
 //! What comes from a client, one frame after the other.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_accounting::{Account, Claim, Resource};
 use scrinium_mail::TEXTS_MAX_BYTES;
 use scrinium_managesieve_wire::{Frame, FrameLimits, FrameReader, FrameStep, Speaker};
-use scrinium_port::PortStream;
+use scrinium_port::{Link, PortStream, raised};
 use tokio::io::AsyncReadExt;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Read at a time.
@@ -37,6 +39,25 @@ pub(crate) enum Arrived {
     Busy,
     /// What came is no frame.
     Wrong(String),
+    /// The connection is to end, for this reason.
+    Stopped(&'static str),
+}
+
+/// Says when a connection is to end.
+pub(crate) struct Stop {
+    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) link: Arc<Link>,
+}
+
+impl Stop {
+    /// Waits for that; for the server's end only where nothing is lost by it.
+    async fn wait(&mut self, may_stop: bool) -> &'static str {
+        tokio::select! {
+            biased;
+            () = raised(&mut self.stopping), if may_stop => "The server stops.",
+            () = self.link.shed() => "The server needs the place for somebody else.",
+        }
+    }
 }
 
 /// Puts frames together.
@@ -63,8 +84,13 @@ impl Input {
         !self.read.is_empty() || !self.reader.is_idle()
     }
 
-    /// The next frame.
-    pub(crate) async fn next(&mut self, stream: &mut PortStream, account: &Account) -> io::Result<Arrived> {
+    /// The next frame. One that somebody who has logged in has begun is waited for where the server stops.
+    pub(crate) async fn next(
+        &mut self,
+        stream: &mut PortStream,
+        account: &Account,
+        stop: &mut Stop,
+    ) -> io::Result<Arrived> {
         let mut deadline = Instant::now() + if self.is_known { KNOWN_PATIENCE } else { UNKNOWN_PATIENCE };
         let mut held: Option<Claim> = None;
         loop {
@@ -88,6 +114,7 @@ impl Input {
                 biased;
                 // Before what comes, so that who sends a command byte by byte is not waited for longer.
                 () = tokio::time::sleep_until(deadline) => return Ok(Arrived::Late),
+                why = stop.wait(self.reader.is_idle() || !self.is_known) => return Ok(Arrived::Stopped(why)),
                 read = bounded.read_buf(&mut self.read) => read?,
             };
             if read == 0 {

@@ -48,6 +48,6 @@ impl ManageSieveProtocol {
 
 impl Protocol for ManageSieveProtocol {
     fn serve(&self, arrival: Arrival, ending: Ending) -> BoxFuture<'static, ()> {
-        Connection::new(arrival, Arc::clone(&self.shared)).serve(ending).boxed()
+        Connection::new(arrival, Arc::clone(&self.shared), &ending).serve(ending).boxed()
     }
 }

@@ -94,6 +94,66 @@ fn dialogues_of_jamess_tests_are_answered_alike() {
     python(&mail, include_str!("mail_programs/managesieve_dialogue.txt"), &scripts);
 }
 
+/// Logs in, puts half of a script, and the rest when it gets a line.
+const HALF: &str = r#"
+import base64, socket, ssl, sys
+port, secret = int(sys.argv[1]), sys.argv[2]
+plain = socket.create_connection(("127.0.0.1", port))
+def answer(stream):
+    while True:
+        line = stream.readline().decode()
+        if not line.startswith('"'):
+            return line.strip()
+stream = plain.makefile("rwb", buffering=0)
+answer(stream)
+stream.write(b"STARTTLS\r\n")
+answer(stream)
+context = ssl._create_unverified_context()
+safe = context.wrap_socket(plain)
+stream = safe.makefile("rwb", buffering=0)
+answer(stream)
+login = base64.b64encode(b"\0ada\0" + secret.encode()).decode()
+stream.write(f'AUTHENTICATE "PLAIN" "{login}"\r\n'.encode())
+assert answer(stream).startswith("OK")
+stream.write(b'PUTSCRIPT "late" {11+}\r\nkeep')
+print("half", flush=True)
+sys.stdin.readline()
+stream.write(b"; # l\r\n\r\n")
+print(answer(stream), flush=True)
+print(answer(stream), flush=True)
+"#;
+
+#[test]
+fn a_script_that_is_being_put_is_taken_before_the_server_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut mail = MailServer::start_with(folder.path(), &PORT);
+    let client = Command::new("python3")
+        .args(["-c", HALF, &mail.port("sieve").to_string(), SECRET])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut client) = client else { return skip("there is no python3") };
+    let mut lines = BufReader::new(client.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("half"));
+    let log = mail.server.messages().len();
+    std::thread::scope(|scope| {
+        let server = &mut mail.server;
+        let stopped = scope.spawn(move || server.terminate(WITHIN));
+        // It has been told by then; if it is slow, the test shows less, and does not fail.
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!stopped.is_finished(), "it waits");
+        client.stdin.take().unwrap().write_all(b"\n").unwrap();
+        let said: Vec<String> = lines.by_ref().collect();
+        assert!(said.len() == 2 && said[0].starts_with("OK") && said[1].starts_with("BYE"), "{said:?}");
+        assert!(stopped.join().unwrap().success());
+    });
+    assert!(mail.server.messages()[log..].contains("stopping"));
+    client.wait().unwrap();
+    let server = crate::common::Server::start(folder.path(), &crate::common::SMALL);
+    let kept = server.client().get("/mail%2Fada/sieve:scripts").unwrap().expect(200).value();
+    assert_eq!(kept["Scripts"]["late"], "keep; # l\r\n");
+}
+
 #[test]
 fn strangers_get_nowhere() {
     let folder = tempfile::tempdir().unwrap();
