@@ -15,13 +15,14 @@ import { Folders } from "./folders.tsx";
 import { FolderPage } from "./list.tsx";
 import { folderFor, folders, INBOX, readFolders, round, type Use } from "./mailbox.ts";
 import { Password } from "./password.tsx";
+import { Away, Scripts } from "./scripts.tsx";
 import { SearchPage } from "./search.tsx";
 import { t } from "./texts.ts";
 
 /** Looked for new mail, while the page is seen. */
 const LOOK_EVERY_MS = 5000;
 
-const open = signal<"" | "keys" | "account" | "password">("");
+const open = signal<"" | "keys" | "account" | "password" | "away" | "scripts">("");
 
 export function App() {
   if (person.value === undefined) return <Messages />;
@@ -76,9 +77,13 @@ function Shell() {
       {composing.value && <Composer key={composing.value.id} />}
       {open.value === "keys" && <KeysPage close={close} />}
       {open.value === "password" && <Password close={close} />}
+      {open.value === "away" && <Away close={close} />}
+      {open.value === "scripts" && <Scripts close={close} />}
       {open.value === "account" && (
         <Account close={close} showKeys={() => (open.value = "keys")}>
           <div class="buttons">
+            <button type="button" onClick={() => (open.value = "away")}>{t("away")}</button>
+            <button type="button" onClick={() => (open.value = "scripts")}>{t("scripts")}</button>
             <button type="button" onClick={() => (open.value = "password")}>{t("changePassword")}</button>
             {isAdministrator() && <a class="button" href="../_utils/">{t("toConsole")}</a>}
           </div>

@@ -103,7 +103,8 @@ async function contentOf(answer: Response, asked: string): Promise<Json> {
   throw new ApiError(answer.status, error ?? "error", reason ?? answer.statusText, asked, requestId, content);
 }
 
-function signedInAgain(): Promise<void> {
+/** Waits until the person has signed in again, above the page. */
+export function signedInAgain(): Promise<void> {
   needsSignIn.value = true;
   return new Promise((resolve) => waiting.push(resolve));
 }

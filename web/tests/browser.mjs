@@ -336,6 +336,28 @@ step("a replication is ordered, fails in words and is stopped; a person is disab
   await context.close();
 });
 
+step("mail that is kept back is let go, or deleted", async () => {
+  const held = (number) => ({
+    Form: "Memo", $State: "Held", HoldReason: `rspamd gives it ${number}`, From: "<img src=x onerror=window.harmed=1>", SendTo: ["admin"],
+    Subject: `kept back ${number}`, Body: "x", PostedDate: "2026-11-27T00:00:00Z",
+  });
+  await ask("PUT", "/mail.box/_folder/Quarantine", {});
+  for (const number of [1, 2]) await ask("PUT", `/mail.box/held-${number}?folder=Quarantine`, held(number));
+  const { context, page } = await signedIn();
+  await open(page, "mail");
+  const section = page.getByRole("region", { name: "Kept back by rules and filters" }).first();
+  const row = (number) => section.locator("tbody tr", { hasText: `kept back ${number}` });
+  await row(2).getByRole("button", { name: "Delete" }).click();
+  await page.locator("dialog button.danger").click();
+  await page.locator(".message", { hasText: "held-2 is deleted" }).waitFor();
+  await row(2).waitFor({ state: "detached" });
+  await row(1).getByRole("button", { name: "Let go" }).click();
+  await page.locator(".message", { hasText: "held-1 is released" }).waitFor();
+  await section.getByText("Nothing is kept back.").waitFor();
+  assert.equal(await page.evaluate(() => window.harmed), undefined);
+  await context.close();
+});
+
 step("whatever names and contents hold, nothing of it runs and nothing is fetched", async () => {
   const { context, page } = await signedIn();
   const places = ["hostile/documents?contents=1", "hostile/documents/with-attachment", "hostile/views", "hostile/folders", "hostile/changes", "hostile/query"];

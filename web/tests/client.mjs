@@ -184,6 +184,41 @@ export function clientSteps({ ask, base, browser, tab, axe, step }) {
     await context.close();
   });
 
+  step("mail: an answer while one is away is set, and so are scripts", async () => {
+    const { context, page } = await opened("bob");
+    const menu = async (name) => {
+      await page.locator("button.account").click();
+      await page.getByRole("button", { name }).click();
+      return page.locator("dialog", { has: page.getByRole("heading", { name }) });
+    };
+    const scripts = await menu("Sieve scripts");
+    await scripts.getByLabel("Name of the script").fill("sorted");
+    await scripts.getByLabel("Text of the script").fill('require "fileinto"; fileinto "Work;');
+    await scripts.getByLabel("It runs for all mail that comes").check();
+    await scripts.getByRole("button", { name: "Save" }).click();
+    await scripts.getByRole("alert").waitFor();
+    await scripts.getByLabel("Text of the script").fill('require "fileinto"; fileinto "Work";');
+    await scripts.getByRole("button", { name: "Save" }).click();
+    await page.locator(".message", { hasText: "Your scripts are saved." }).waitFor();
+    const away = await menu("Out of office");
+    await away.getByLabel("Answer for me while I am away").check();
+    await away.getByLabel("From (day)").fill("2026-12-20");
+    await away.getByLabel("Text", { exact: true }).fill('I am "away".\n<script>top.harmed=1</script>');
+    await away.getByRole("button", { name: "Save" }).click();
+    await page.locator(".message", { hasText: "answered while you are away" }).waitFor();
+    const kept = await ask("GET", `${mail("bob")}/sieve:scripts`);
+    assert.equal(kept.Active, "Out of office");
+    assert.match(kept.Scripts["Out of office"], /include :personal :optional "sorted";/);
+    // It is there again, and another text than the one that was read is no loss.
+    const again = await menu("Out of office");
+    assert.equal(await again.getByLabel("Text", { exact: true }).inputValue(), 'I am "away".\n<script>top.harmed=1</script>');
+    await again.getByLabel("Answer for me while I am away").uncheck();
+    await again.getByRole("button", { name: "Save" }).click();
+    await page.locator(".message", { hasText: "not answered" }).waitFor();
+    assert.equal((await ask("GET", `${mail("bob")}/sieve:scripts`)).Active, "sorted");
+    await context.close();
+  });
+
   step("mail: a long folder is opened anywhere", async () => {
     await seed();
     await ask("PUT", `${mail("carl")}/_folder/Large`, { columns: [{ title: "Date", formula: "DeliveredDate", sort: "asc" }, { title: "From", formula: "From" }, { title: "Subject", formula: "Subject" }] });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { addressOf, answer, baseSubject, draftOf, emptyDraft, fieldsOf, forward, linked, nameOf, questionOf, quoted, recipientsOf, shortDate, speaksOfFile } from "../client/memo.ts";
+import { AWAY, awayOf, withAway, type Scripts } from "../client/away.ts";
 import type { Document } from "../shared/api.ts";
 
 test("names and addresses are read as they are written", () => {
@@ -26,6 +27,29 @@ test("an answer goes to whom it should, quotes, and names its conversation", () 
   assert.equal(answer(memo({ From: "list@x.test", ReplyTo: "owner@x.test" }), "d", ["ada"], false, "").to, "owner@x.test");
   const long = answer(memo({ From: "g", References: Array.from({ length: 500 }, (_, n) => `<${n}@x>`), $MessageID: "<last@x>" }), "d", [], false, "");
   assert.deepEqual([long.references.length, long.references[0], long.references.at(-1)], [50, "<0@x>", "<last@x>"]);
+});
+
+test("what is entered of an absence is a script, and is read out of it again", () => {
+  const before: Scripts = { active: 'my "sorter" \\', scripts: { 'my "sorter" \\': "keep;" }, version: "v" };
+  assert.equal(awayOf(before).on, false);
+  const away = { on: true, from: "2026-12-20", until: "2027-01-06", subject: 'Away\r\n"; discard; #', text: 'I am "away" \\.\n.\nBack soon ${x}.' };
+  const on = withAway(before, away);
+  const text = on.scripts[AWAY]!;
+  assert.equal(on.active, AWAY);
+  assert.equal(on.scripts['my "sorter" \\'], "keep;");
+  assert.match(text, /^# out of office: \{.*\}\nrequire /);
+  assert.ok(text.includes('currentdate :value "ge" "date" "2026-12-20"') && text.includes(':subject "Away \\"; discard; #"'), text);
+  assert.ok(text.includes('"I am \\"away\\" \\\\.\n.\nBack soon ${x}."'), text);
+  assert.ok(text.endsWith('include :personal :optional "my \\"sorter\\" \\\\";\n'), text);
+  assert.deepEqual(awayOf(on), { ...away, subject: 'Away "; discard; #' });
+  // Later changes keep what sorts mail, and the end of the absence brings it back.
+  const again = withAway(on, { ...away, from: "", until: "", subject: "" });
+  assert.ok(again.scripts[AWAY]!.includes("\nvacation :days 7 \"I am") && again.scripts[AWAY]!.includes("include :personal"), again.scripts[AWAY]);
+  const off = withAway(again, { ...awayOf(again), on: false });
+  assert.equal(off.active, before.active);
+  assert.equal(awayOf(off).text, away.text);
+  assert.equal(withAway({ active: "", scripts: {}, version: "" }, { ...away, on: false }).active, "");
+  assert.equal(awayOf({ active: AWAY, scripts: { [AWAY]: "# out of office: {" }, version: "" }).on, false);
 });
 
 test("a draft is the same once it was kept and read again", () => {

@@ -1,10 +1,10 @@
-//! Mail rules: people set their own, and administrators of the server those for all messages.
+//! Mail rules: people set their own, and administrators of the server those for all messages. People's Sieve scripts.
 
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use scrinium_database::{DatabaseError, Identity};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::audit::AuditAction;
 use crate::body::RequestBody;
@@ -19,9 +19,11 @@ pub enum MailRulesOf {
     Server,
     /// Those of the one who asks.
     Own,
+    /// The Sieve scripts of the one who asks.
+    Scripts,
 }
 
-/// Why rules were not set or shown.
+/// Why rules or scripts were not set or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum MailRulesRefusal {
     /// They are none, in words.
@@ -35,15 +37,16 @@ pub enum MailRulesRefusal {
     Database(#[from] DatabaseError),
 }
 
-/// Keeps mail rules. Its functions block for as long as the disk does.
+/// Keeps mail rules and scripts. Its functions block for as long as the disk does.
 pub trait MailRules: Send + Sync + 'static {
-    /// Rules as they were written.
+    /// Rules as they were written; scripts as `{"active": NAME, "scripts": {NAME: TEXT}, "version": TEXT}`.
     ///
     /// # Errors
     /// [`MailRulesRefusal`]
     fn show(&self, by: &Identity, whose: &MailRulesOf) -> std::result::Result<Value, MailRulesRefusal>;
 
-    /// Sets rules; they are durable when this returns.
+    /// Sets rules, or all scripts; they are durable when this returns. Scripts with a `version` other than that of those before are a
+    /// conflict.
     ///
     /// # Errors
     /// [`MailRulesRefusal`]
@@ -70,14 +73,14 @@ fn kept(context: &Context) -> Result<Arc<dyn MailRules>> {
     context.state.mail_rules().cloned().ok_or_else(none)
 }
 
-/// `GET /_mail_rules` and `GET /_mail_rules/server`.
+/// `GET /_mail_rules`, `GET /_mail_rules/server` and `GET /_mail_scripts`.
 pub(crate) async fn get(context: &Context, whose: MailRulesOf) -> Result<Response<Body>> {
     let (kept, by) = (kept(context)?, context.identity.clone());
     let shown = context.state.workers.run(move || kept.show(&by, &whose)).await??;
     Ok(response::json_value(StatusCode::OK, &shown))
 }
 
-/// `PUT /_mail_rules` and `PUT /_mail_rules/server`.
+/// `PUT /_mail_rules`, `PUT /_mail_rules/server` and `PUT /_mail_scripts`.
 pub(crate) async fn put(
     context: &Context,
     body: &mut RequestBody,
@@ -86,11 +89,16 @@ pub(crate) async fn put(
     context.require_json()?;
     let (kept, by) = (kept(context)?, context.identity.clone());
     let rules: Value = body.json().await?;
-    let (details, of) = (rules.clone(), whose.clone());
+    // Scripts are long, and their person's own.
+    let details = match whose {
+        MailRulesOf::Scripts => json!({"active": rules.get("active")}),
+        MailRulesOf::Server | MailRulesOf::Own => rules.clone(),
+    };
+    let of = whose.clone();
     context.state.workers.run(move || kept.set(&by, &of, &rules)).await??;
     let target = match whose {
         MailRulesOf::Server => "server",
-        MailRulesOf::Own => context.identity.name().unwrap_or_default(),
+        MailRulesOf::Own | MailRulesOf::Scripts => context.identity.name().unwrap_or_default(),
     };
     context.audit(AuditAction::MailRulesChanged, target, Some(&details));
     Ok(response::ok(StatusCode::OK))

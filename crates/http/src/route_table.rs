@@ -39,7 +39,7 @@ const AUTODISCOVER: Limits =
 /// What an authenticator has made, with certificates of its maker.
 const CREDENTIAL: Limits =
     Limits { body: BodyLimit::Bytes(64 * KB), gzip: false, elements: 1_000, seconds: 10 };
-/// A hundred rules with their formulas.
+/// A hundred rules with their formulas, or all scripts of a person.
 const RULES: Limits = Limits { body: BodyLimit::Bytes(512 * KB), gzip: false, elements: 5_000, seconds: 60 };
 const SETTING: Limits = Limits { body: BodyLimit::Bytes(64 * KB), gzip: true, elements: 5_000, seconds: 60 };
 /// As large as the largest access control list.
@@ -516,6 +516,15 @@ static ROUTES: &[Route] = &[
             }),
             act("PUT", Operation::Other, ADMINISTRATOR, RULES, NONE, |c, b| {
                 Box::pin(mail_rules::put(c, b, MailRulesOf::Server))
+            }),
+        ],
+    },
+    Route {
+        path: "/_mail_scripts",
+        methods: &[
+            get(Operation::Other, PERSON, NONE, |c, _| Box::pin(mail_rules::get(c, MailRulesOf::Scripts))),
+            act("PUT", Operation::Other, PERSON, RULES, NONE, |c, b| {
+                Box::pin(mail_rules::put(c, b, MailRulesOf::Scripts))
             }),
         ],
     },

@@ -1,23 +1,38 @@
-//! Mail rules as people and administrators set them by HTTP.
+//! Mail rules as people and administrators set them by HTTP, and people's scripts.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scrinium_directory::{Directory, Found, NameLookup, Person};
 use scrinium_http::{Identity, MailRules, MailRulesOf, MailRulesRefusal};
-use scrinium_mail::{RuleBook, RuleOwner, RulesError};
-use serde_json::Value;
+use scrinium_mail::{RuleBook, RuleOwner, RulesError, ScriptBook, ScriptsError, ScriptsKept};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::people::may_set_password;
 
-/// Keeps rules in the directory.
+/// All scripts of a person as they are set.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenScripts {
+    active: String,
+    scripts: BTreeMap<String, String>,
+    /// That of the scripts that they take the place of.
+    version: Option<String>,
+}
+
+/// Keeps rules in the directory, and scripts in mail files.
 pub(crate) struct KeptRules {
     directory: Arc<Directory>,
     book: RuleBook,
+    scripts: ScriptBook,
 }
 
 impl KeptRules {
     pub(crate) fn new(directory: &Arc<Directory>) -> Self {
-        Self { directory: Arc::clone(directory), book: RuleBook::new(directory.databases()) }
+        let databases = directory.databases();
+        let (book, scripts) = (RuleBook::new(databases), ScriptBook::new(databases));
+        Self { directory: Arc::clone(directory), book, scripts }
     }
 
     fn person(&self, by: &Identity) -> Result<Arc<Person>, MailRulesRefusal> {
@@ -33,6 +48,12 @@ impl MailRules for KeptRules {
         let shown = match whose {
             MailRulesOf::Server => self.book.show(RuleOwner::Server),
             MailRulesOf::Own => self.book.show(RuleOwner::Person(&self.person(by)?.id)),
+            MailRulesOf::Scripts => {
+                let person = self.person(by)?;
+                let kept = self.scripts.kept(&person).map_err(scripts_refusal)?;
+                let version = kept.version();
+                return Ok(json!({"active": kept.active, "scripts": kept.scripts, "version": version}));
+            }
         };
         shown.map_err(refusal)
     }
@@ -40,7 +61,7 @@ impl MailRules for KeptRules {
     fn set(&self, by: &Identity, whose: &MailRulesOf, rules: &Value) -> Result<(), MailRulesRefusal> {
         let person = match whose {
             MailRulesOf::Server => None,
-            MailRulesOf::Own => Some(self.person(by)?),
+            MailRulesOf::Own | MailRulesOf::Scripts => Some(self.person(by)?),
         };
         // A stolen cookie must not lead mail away from then on.
         let id = person.as_ref().map_or("", |person| person.id.as_str()).to_owned();
@@ -50,8 +71,21 @@ impl MailRules for KeptRules {
                     .to_owned(),
             )
         })?;
+        if let (MailRulesOf::Scripts, Some(person)) = (whose, &person) {
+            let WrittenScripts { active, scripts, version } = serde_json::from_value(rules.clone())
+                .map_err(|error| MailRulesRefusal::Invalid(format!("Scripts have another form: {error}.")))?;
+            let kept = ScriptsKept { active, scripts };
+            return self.scripts.set(person, &kept, version.as_deref()).map_err(scripts_refusal);
+        }
         let owner = if person.is_some() { RuleOwner::Person(&id) } else { RuleOwner::Server };
         self.book.set(owner, rules).map_err(refusal)
+    }
+}
+
+fn scripts_refusal(error: ScriptsError) -> MailRulesRefusal {
+    match error {
+        ScriptsError::Database(error) => MailRulesRefusal::Database(error),
+        error => MailRulesRefusal::Invalid(error.to_string()),
     }
 }
 

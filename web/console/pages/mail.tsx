@@ -1,4 +1,4 @@
-// Mail on its way: what waits for whom and why, where one message is, and the keys that sign what leaves.
+// Mail on its way: what waits for whom and why, what is kept back, where one message is, and the keys that sign what leaves.
 
 import { useState } from "preact/hooks";
 import { ApiError, ask, command } from "../../shared/api.ts";
@@ -13,6 +13,8 @@ import { t } from "../texts.ts";
 
 type Line = { time: string; memo: string; words: string };
 const LABELS = { incoming: "incoming", active: "active", deferred: "deferred", hold: "heldBack", dead: "stuckDead" } as const;
+
+type Held = { id: string; since: string; bytes: number; from: string; to: string[]; subject: string; why: string };
 
 type Key = { domain: string; state: string; name: string; record: string };
 
@@ -41,6 +43,7 @@ export function Page() {
           : found.destinations.length === 0 ? <p class="quiet">{t("nothingWaits")}</p> : <Destinations all={found.destinations} changed={queue.reload} />)}</Loaded>
       </section>
       {of && <Messages key={of} of={of} changed={queue.reload} />}
+      <Quarantine />
       <Trace />
       <Signing />
     </>
@@ -152,6 +155,46 @@ function Entries({ entries, more, changed }: { entries: Entry[]; more: number; c
       </table></div>
       {more > 0 && <p class="quiet">{t("andMore", { n: more })}</p>}
     </>
+  );
+}
+
+/** What rules and filters keep back, until somebody decides. */
+function Quarantine() {
+  const held = useResource("quarantine", async () => (await command<{ messages: Held[]; more: boolean }>("show quarantine")).data, 5000);
+  const [dropped, setDropped] = useState<Held>();
+  const order = async (verb: "release" | "delete", { id }: Held) => {
+    const { text } = await command(`tell quarantine ${verb} ${id}`);
+    say(text.trim());
+    await held.reload();
+  };
+  return (
+    <section class="card" aria-label={t("quarantine")}>
+      <h2>{t("quarantine")}</h2>
+      <Loaded of={held}>{({ messages, more }) => (messages.length === 0 ? <p class="quiet">{t("nothingKeptBack")}</p> : (
+        <>
+          <p class="quiet">{t("quarantineHint")}</p>
+          <div class="scrolls" tabIndex={0} role="region" aria-label={t("quarantine")}><table>
+            <thead><tr><th scope="col">{t("since")}</th><th scope="col">{t("from")}</th><th scope="col">{t("to")}</th><th scope="col">{t("subject")}</th><th scope="col">{t("why")}</th><th scope="col"><span class="hidden">{t("actions")}</span></th></tr></thead>
+            <tbody>{messages.map((message) => (
+              <tr key={message.id}>
+                <td>{moment(`${message.since.replace(" ", "T")}:00Z`)}<div class="quiet">{bytes(message.bytes)}</div></td>
+                <td dir="auto">{message.from}</td><td dir="auto">{message.to.join(", ")}</td><td dir="auto">{message.subject}</td><td dir="auto">{message.why}</td>
+                <td><div class="buttons end">
+                  <button type="button" onClick={() => void attempt(() => order("release", message))}>{t("letGo")}</button>
+                  <button type="button" onClick={() => setDropped(message)}>{t("deleteDocument")}</button>
+                </div></td>
+              </tr>
+            ))}</tbody>
+          </table></div>
+          {more && <p class="quiet">{t("andOthers")}</p>}
+        </>
+      ))}</Loaded>
+      {dropped && (
+        <Dialog title={t("dropHeld", { what: dropped.subject || dropped.id })} close={() => setDropped(undefined)}>
+          <Form label={t("deleteDocument")} danger send={async () => { await order("delete", dropped); setDropped(undefined); }}><p>{t("dropHeldHint")}</p></Form>
+        </Dialog>
+      )}
+    </section>
   );
 }
 

@@ -420,6 +420,7 @@ fn usual_body(method: &str, path: &str) -> Value {
             json!({"rules": [{"name": "n", "when": "Subject = \"x\"", "actions": [{"move": "A"}, {"mark": ["read"]}],
             "stop": true}]})
         }
+        (_, "/_mail_scripts") => json!({"active": "a", "scripts": {"a": "keep;"}, "version": "0"}),
         (_, "/{db}/_properties") => json!({"logged": true}),
         (_, "/{db}/_acl") => {
             json!({"default": {"level": "manager"}, "anonymous": {"level": "no_access"}, "entries": [

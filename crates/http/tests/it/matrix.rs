@@ -88,6 +88,7 @@ const LISTED: &[&str] = &[
     "/_console",
     "/_mail_rules",
     "/_mail_rules/server",
+    "/_mail_scripts",
     "/_replicate",
     "/_scheduler/jobs",
     "/_scheduler/jobs/{job}",
@@ -385,6 +386,7 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
             vec![json!({})]
         }
         (_, "/_mail_rules" | "/_mail_rules/server") => vec![json!({"rules": []})],
+        (_, "/_mail_scripts") => vec![json!({"active": "", "scripts": {}})],
         (_, "/{db}/_ensure_full_commit") => vec![json!({})],
         (_, "/{db}/_purge") => vec![json!({"hid-s": [HIDDEN], "half-w": [LOW]})],
         ("PUT", "/{db}") => vec![Value::Null],

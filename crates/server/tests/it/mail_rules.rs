@@ -114,3 +114,40 @@ fn who_gets_an_id_that_somebody_had_gets_none_of_their_rules() {
     admin.json("PUT", person, &another).unwrap().expect(201);
     assert_eq!(ada(&mail).get("/_mail_rules").unwrap().expect(200).value(), json!({"rules": []}));
 }
+
+#[test]
+fn each_sets_their_own_scripts_in_the_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = MailServer::start(folder.path());
+    let (mut own, mut nobody) = (ada(&mail), mail.server.client_with(""));
+    let path = "/_mail_scripts";
+    let none = own.get(path).unwrap().expect(200).value();
+    assert_eq!((&none["active"], &none["scripts"]), (&json!(""), &json!({})));
+    let sorted = |version: &Value| {
+        json!({"active": "a", "version": version, "scripts": {"a": "require \"fileinto\"; fileinto \"Sorted\";", "b": "keep;"}})
+    };
+    own.json("PUT", path, &sorted(&none["version"])).unwrap().expect(200);
+    let kept = own.get(path).unwrap().expect(200).value();
+    assert_eq!(kept["scripts"], sorted(&Value::Null)["scripts"]);
+    // Somebody else has set others in between.
+    let other = json!({"active": "", "scripts": {}, "version": none["version"]});
+    own.json("PUT", path, &other).unwrap().expect_error(409, "conflict");
+    for wrong in [
+        json!([]),
+        json!({"active": "c", "scripts": {"a": "keep;"}}),
+        json!({"active": "", "scripts": {"a": "no_such;"}}),
+        json!({"active": "", "scripts": {"": "keep;"}}),
+        json!({"active": "", "scripts": {"a": "x".repeat(300_000)}}),
+        json!({"active": "", "scripts": {}, "more": 1}),
+    ] {
+        own.json("PUT", path, &wrong).unwrap().expect_error(400, "bad_request");
+    }
+    for method in ["GET", "PUT"] {
+        assert_eq!(nobody.json(method, path, &other).unwrap().status, 401, "{method}");
+    }
+    assert!(send(&mail, "ada", "sort-me").starts_with("250"));
+    let members = own.get("/mail%2Fada/_folder/Sorted/_members").unwrap().expect(200).value();
+    assert_eq!(members["members"].as_array().map(Vec::len), Some(1), "{members}");
+    // Without a version they are set in any case.
+    own.json("PUT", path, &json!({"active": "", "scripts": {}})).unwrap().expect(200);
+}
