@@ -14,8 +14,8 @@ use crate::conflict_counts::ConflictCounts;
 use crate::damage::Damage;
 use crate::designs::DesignInterpreter;
 use crate::error::Result;
+use crate::folder::MoveWatcher;
 use crate::guard::Guard;
-use crate::moves::MoveWatcher;
 use crate::passed_over::PassedOver;
 
 /// What holds for all databases of a server.

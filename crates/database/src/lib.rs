@@ -32,7 +32,6 @@ pub mod hold;
 pub mod keys;
 pub mod leaf;
 pub mod local;
-mod moves;
 mod named;
 mod passed_over;
 mod properties;
@@ -77,11 +76,12 @@ pub use folder::members::{
     MAX_MEMBERS_AT_ONCE,
 };
 pub use folder::record::{FolderKind, SpecialUse};
-pub use folder::{FolderChange, FolderInfo, FolderUse, MAX_FOLDER_PROPERTIES_BYTES, Placed};
+pub use folder::{
+    FolderChange, FolderInfo, FolderUse, MAX_FOLDER_PROPERTIES_BYTES, MoveWatcher, MovedDocument, Placed,
+};
 pub use guard::{ClearSecret, Guard, Guarded, Secret, SecretChange, Submission};
 pub use history::HistoryLimits;
 pub use hold::{HeldRevision, LegalHold};
-pub use moves::{MoveWatcher, MovedDocument};
 pub use named::{NamedLeaf, NamedLeaves, NamedSearch};
 pub use passed_over::PassedOver;
 pub use properties::Properties;

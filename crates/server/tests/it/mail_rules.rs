@@ -123,9 +123,7 @@ fn each_sets_their_own_scripts_in_the_browser() {
     let path = "/_mail_scripts";
     let none = own.get(path).unwrap().expect(200).value();
     assert_eq!((&none["active"], &none["scripts"]), (&json!(""), &json!({})));
-    let sorted = |version: &Value| {
-        json!({"active": "a", "version": version, "scripts": {"a": "require \"fileinto\"; fileinto \"Sorted\";", "b": "keep;"}})
-    };
+    let sorted = |version: &Value| json!({"active": "a", "version": version, "scripts": {"a": "require \"fileinto\"; fileinto \"Sorted\";", "b": "keep;"}});
     own.json("PUT", path, &sorted(&none["version"])).unwrap().expect(200);
     let kept = own.get(path).unwrap().expect(200).value();
     assert_eq!(kept["scripts"], sorted(&Value::Null)["scripts"]);
