@@ -114,7 +114,7 @@ export const t = translator({
   awayUntil: ["Until (day)", "Bis (Tag)"],
   awaySubject: ["Auto: and the subject of the message", "Auto: und der Betreff der Nachricht"],
   awayText: ["Text", "Text"],
-  awayHint: ["Each sender is answered once in seven days; lists and programs are not answered. Your other script goes on sorting mail.", "Jeder Absender bekommt höchstens einmal in sieben Tagen eine Antwort, Listen und Programme keine. Ihr anderes Skript sortiert Ihre Mail weiter."],
+  awayHint: ["Without days, it answers until you switch it off. Each sender is answered once in seven days; lists and programs are not answered. Your other script goes on sorting mail.", "Ohne Tage wird geantwortet, bis Sie es abschalten. Jeder Absender bekommt höchstens einmal in sieben Tagen eine Antwort, Listen und Programme keine. Ihr anderes Skript sortiert Ihre Mail weiter."],
   awayOn: ["Your mail is answered while you are away.", "Ihre Mail wird während Ihrer Abwesenheit beantwortet."],
   awayOff: ["Your mail is not answered.", "Ihre Mail wird nicht beantwortet."],
   save: ["Save", "Speichern"],

@@ -350,6 +350,7 @@ export const t = translator({
   messageId: ["Message-ID", "Message-ID"],
   noTrace: ["Nothing is known of this message. The log database is written once a second, and keeps what its settings say.", "Von dieser Nachricht ist nichts bekannt. Die Protokolldatenbank wird einmal in der Sekunde geschrieben und behält, was ihre Einstellungen sagen."],
   subject: ["Subject", "Betreff"],
+  toWhom: ["to {names}", "an {names}"],
   quarantine: ["Kept back by rules and filters", "Von Regeln und Filtern zurückgehalten"],
   quarantineHint: ["Let a message go if it is fine: it is delivered then, and rules and filters do not look at it again.", "Geben Sie eine Nachricht frei, wenn sie in Ordnung ist: Dann wird sie zugestellt, und Regeln und Filter sehen sie nicht mehr an."],
   nothingKeptBack: ["Nothing is kept back.", "Nichts wird zurückgehalten."],

@@ -202,6 +202,9 @@ export function clientSteps({ ask, base, browser, tab, axe, step }) {
     await page.locator(".message", { hasText: "Your scripts are saved." }).waitFor();
     const away = await menu("Out of office");
     await away.getByLabel("Answer for me while I am away").check();
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => window.axe.run(document.querySelector("dialog"), { resultTypes: ["violations"] }));
+    assert.deepEqual(violations.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id }) => id), []);
     await away.getByLabel("From (day)").fill("2026-12-20");
     await away.getByLabel("Text", { exact: true }).fill('I am "away".\n<script>top.harmed=1</script>');
     await away.getByRole("button", { name: "Save" }).click();

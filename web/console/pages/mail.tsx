@@ -174,11 +174,11 @@ function Quarantine() {
         <>
           <p class="quiet">{t("quarantineHint")}</p>
           <div class="scrolls" tabIndex={0} role="region" aria-label={t("quarantine")}><table>
-            <thead><tr><th scope="col">{t("since")}</th><th scope="col">{t("from")}</th><th scope="col">{t("to")}</th><th scope="col">{t("subject")}</th><th scope="col">{t("why")}</th><th scope="col"><span class="hidden">{t("actions")}</span></th></tr></thead>
+            <thead><tr><th scope="col">{t("since")}</th><th scope="col">{t("from")}</th><th scope="col">{t("subject")}</th><th scope="col">{t("why")}</th><th scope="col"><span class="hidden">{t("actions")}</span></th></tr></thead>
             <tbody>{messages.map((message) => (
               <tr key={message.id}>
                 <td>{moment(`${message.since.replace(" ", "T")}:00Z`)}<div class="quiet">{bytes(message.bytes)}</div></td>
-                <td dir="auto">{message.from}</td><td dir="auto">{message.to.join(", ")}</td><td dir="auto">{message.subject}</td><td dir="auto">{message.why}</td>
+                <td dir="auto">{message.from}<div class="quiet">{t("toWhom", { names: message.to.join(", ") })}</div></td><td dir="auto">{message.subject}</td><td dir="auto">{message.why}</td>
                 <td><div class="buttons end">
                   <button type="button" onClick={() => void attempt(() => order("release", message))}>{t("letGo")}</button>
                   <button type="button" onClick={() => setDropped(message)}>{t("deleteDocument")}</button>
