@@ -7,6 +7,7 @@ import { bytes, locale, moment } from "../shared/i18n.ts";
 import { attempt, complain, ErrorBox, say } from "../shared/ui.tsx";
 import { addFile, currentRevision, database, deliver, flag, folderFor, isAbsent, keepDraft, move, readFolders, round } from "./mailbox.ts";
 import { answer, draftOf, emptyDraft, fieldsOf, forward, nameOf, recipientsOf, speaksOfFile, text, type Draft } from "./memo.ts";
+import { Recipients } from "./recipients.tsx";
 import { t } from "./texts.ts";
 
 /** After the last key, on this device and on the server. */
@@ -184,16 +185,14 @@ export function Composer() {
     event.preventDefault();
     event.stopPropagation();
   };
-  const line = (field: Field, label: string, hint?: string) => (
-    <div class="compose-line"><label for={`${id}-${field}`}>{label}</label>
-      <input id={`${id}-${field}`} dir="auto" value={draft[field]} title={hint} autocomplete="off" autocapitalize={field === "subject" ? "sentences" : "none"} onInput={(event) => set(field, event.currentTarget.value)} /></div>
-  );
+  const people = (field: "to" | "copy" | "blind", label: string) => <Recipients id={`${id}-${field}`} label={label} value={draft[field]} set={(value) => set(field, value)} />;
   return (
     <section class="composer card" role="dialog" aria-label={t("newMemo")} ref={element} onKeyDown={key}>
       <div class="spread"><h2 dir="auto">{draft.subject || t("newMemo")}</h2><button type="button" class="plain" aria-label={t("minimise")} onClick={() => void close()}>✕</button></div>
-      {line("to", t("to"), t("recipientHint"))}
-      {shownCopies ? <>{line("copy", t("cc"), t("recipientHint"))}{line("blind", t("bcc"), t("recipientHint"))}</> : <button type="button" class="plain copies" onClick={() => setShownCopies(true)}>{t("copies")}</button>}
-      {line("subject", t("subject"))}
+      {people("to", t("to"))}
+      {shownCopies ? <>{people("copy", t("cc"))}{people("blind", t("bcc"))}</> : <button type="button" class="plain copies" onClick={() => setShownCopies(true)}>{t("copies")}</button>}
+      <div class="compose-line"><label for={`${id}-subject`}>{t("subject")}</label>
+        <input id={`${id}-subject`} dir="auto" value={draft.subject} autocomplete="off" onInput={(event) => set("subject", event.currentTarget.value)} /></div>
       <textarea aria-label={t("text")} dir="auto" value={draft.body} onInput={(event) => set("body", event.currentTarget.value)} />
       {keeper.files.length > 0 && <ul class="files" aria-label={t("attachments")}>{keeper.files.map(({ name, length }) => <li><span class="pill"><span dir="auto">{name}</span> {bytes(length)} <button type="button" class="plain" aria-label={t("removeFile", { name })} onClick={() => void removeFile(name)}>✕</button></span></li>)}</ul>}
       {problem && <p class="note warn" role="alert">{t(problem)}</p>}

@@ -258,6 +258,12 @@ export async function search(question: string, bookmark?: string): Promise<{ hit
   return { hits: found.hits, total: found.total_hits, bookmark: found.bookmark };
 }
 
+/** Larger calendars are files like others. */
+const CALENDAR_MAX_BYTES = 200_000;
+
+/** The first calendar that came with a memo. */
+export const calendarFile = (outline: Outline | null): File | undefined => outline?.files.find(({ content_type, bytes }) => /^text\/calendar\b/i.test(content_type) && bytes <= CALENDAR_MAX_BYTES);
+
 /** The address of a memo's text as a page for a frame. */
 export const bodyPath = (id: string) => `${documentPath(database.value, id)}/_body`;
 export const filePath = (id: string, number: number) => `${documentPath(database.value, id)}/_file/${number}`;

@@ -9,7 +9,7 @@ import { hashOf, place } from "../shared/route.ts";
 import { ErrorBox, Loaded } from "../shared/ui.tsx";
 import { answerTo, forwardOf } from "./composer.tsx";
 import type { Actions } from "./list.tsx";
-import { bodyPath, database, filePath, forget, mark, readConversation, readMemo, readOutline, round, type Outline } from "./mailbox.ts";
+import { bodyPath, calendarFile, database, filePath, forget, mark, readConversation, readMemo, readOutline, round, type Outline } from "./mailbox.ts";
 import { addressOf, linked, nameOf, shortDate, text, texts } from "./memo.ts";
 import { t } from "./texts.ts";
 
@@ -118,6 +118,7 @@ function Content({ memo }: { memo: Document }) {
   const showsHtml = found?.html && !asText;
   return (
     <>
+      {calendarFile(found) && <Invited memo={memo} number={calendarFile(found)!.number} />}
       <Files memo={memo} outline={found} />
       {showsHtml && found.remote_pictures > 0 && !pictures && (
         <div class="note spread"><span>{t("pictures", { n: found.remote_pictures })}</span><button type="button" onClick={() => setPictures(true)}>{t("showPictures")}</button></div>
@@ -129,6 +130,13 @@ function Content({ memo }: { memo: Document }) {
       {(memo["$BodyTruncated"] === true || found?.cut) && <p class="quiet">{t("cutBody")}</p>}
     </>
   );
+}
+
+/** The calendar of a memo; its part of the client is loaded with the first one. */
+function Invited({ memo, number }: { memo: Document; number: number }) {
+  const part = useResource("part invitation", () => import("./invitation.tsx"));
+  const loaded = part.data.value;
+  return loaded ? <loaded.InvitationCard memo={memo} number={number} /> : null;
 }
 
 /** A text, with links where it names addresses; what is quoted stands back. */

@@ -27,10 +27,10 @@ export class ApiError extends Error {
 /** Who is signed in; `null` until somebody is, `undefined` while nobody knows yet. */
 export const person = signal<{ name: string; roles: string[] } | null | undefined>(undefined);
 
-/** Whether a request waits for somebody to sign in again. */
-export const needsSignIn = signal(false);
+/** Whether a request waits for somebody to sign in again: the session has ended, or the server wants to see once more that it is them. */
+export const needsSignIn = signal<"" | "ended" | "proof">("");
 
-let waiting: (() => void)[] = [];
+let waiting: { resume: () => void; giveUp: (reason: unknown) => void }[] = [];
 
 const root = new URL("..", typeof document === "undefined" ? "http://localhost/_utils/" : document.baseURI);
 
@@ -68,10 +68,15 @@ export async function ask<T>(
   for (;;) {
     const answer = await send(method, addressOf(path, parameters), options);
     if (answer.status === 401 && person.value && path !== "_session") {
-      await signedInAgain();
+      await signedInAgain("ended");
       continue;
     }
-    return (await contentOf(answer, `${method} /${path}`)) as T;
+    try {
+      return (await contentOf(answer, `${method} /${path}`)) as T;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.error !== "sign_in_again" || !person.value) throw error;
+      await signedInAgain("proof", error);
+    }
   }
 }
 
@@ -103,11 +108,60 @@ async function contentOf(answer: Response, asked: string): Promise<Json> {
   throw new ApiError(answer.status, error ?? "error", reason ?? answer.statusText, asked, requestId, content);
 }
 
-/** Waits until the person has signed in again, above the page. */
-export function signedInAgain(): Promise<void> {
-  needsSignIn.value = true;
-  return new Promise((resolve) => waiting.push(resolve));
+/** What a request that is no JSON brings. */
+export type TextAnswer = { text: string; tag: string; answer: XMLDocument | null };
+
+/**
+ * Sends a request whose answer is a text, or XML that becomes a document: by the browser's reader of answers, since no page makes
+ * documents of texts here (Trusted Types).
+ */
+export async function askText(method: string, path: string, body?: string, headers: { [name: string]: string } = {}, isXml = false): Promise<TextAnswer> {
+  for (;;) {
+    const request = await sent(method, addressOf(path), body, headers, isXml);
+    const asked = `${method} /${path}`;
+    if (request.status === 0) throw new ApiError(0, "no_answer", "", asked, "");
+    if (request.status === 401 && person.value) {
+      await signedInAgain("ended");
+      continue;
+    }
+    const answer = isXml ? request.responseXML : null;
+    const text = isXml ? "" : request.responseText;
+    if (request.status < 300) return { text, tag: request.getResponseHeader("etag") ?? "", answer };
+    const reason = (isXml ? answer?.documentElement?.textContent : reasonIn(text)) || request.statusText;
+    throw new ApiError(request.status, "error", reason.trim().slice(0, 300), asked, request.getResponseHeader("x-couch-request-id") ?? "");
+  }
 }
+
+/** What an error says in words, whichever way it is written. */
+const reasonIn = (text: string): string => (/"reason":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? text.replace(/<[^>]*>/g, " ")).trim();
+
+function sent(method: string, address: string, body: string | undefined, headers: { [name: string]: string }, isXml: boolean): Promise<XMLHttpRequest> {
+  const request = new XMLHttpRequest();
+  request.open(method, address);
+  if (isXml) request.responseType = "document";
+  for (const [name, value] of Object.entries({ "X-CouchDB-WWW-Authenticate": "Cookie", ...headers })) request.setRequestHeader(name, value);
+  return new Promise((resolve) => {
+    request.onloadend = () => resolve(request);
+    request.send(body ?? null);
+  });
+}
+
+/** Waits until the person has signed in again, above the page. */
+export function signedInAgain(why: "ended" | "proof" = "ended", refusal?: ApiError): Promise<void> {
+  needsSignIn.value = needsSignIn.value === "ended" ? "ended" : why;
+  return new Promise((resume, giveUp) => waiting.push({ resume, giveUp: () => giveUp(refusal) }));
+}
+
+/** The person does not want to sign in for what was asked: it fails. */
+export function declineSignIn(): void {
+  needsSignIn.value = "";
+  const given = waiting;
+  waiting = [];
+  for (const { giveUp } of given) giveUp(undefined);
+}
+
+/** Has the person sign in once more, for what the server takes from nobody else. */
+export const signInFirst = (): Promise<void> => signedInAgain("proof");
 
 /** Finds out whether somebody is signed in. */
 export async function findPerson(): Promise<void> {
@@ -130,10 +184,10 @@ async function enter(proof: Json): Promise<void> {
   const told = await ask<{ name: string; roles: string[] }>("POST", "_session", {}, { body: proof });
   if (before && before !== told.name) location.reload();
   person.value = { name: told.name, roles: told.roles };
-  needsSignIn.value = false;
+  needsSignIn.value = "";
   const resumed = waiting;
   waiting = [];
-  for (const resume of resumed) resume();
+  for (const { resume } of resumed) resume();
 }
 
 /** Signs out. */

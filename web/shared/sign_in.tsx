@@ -1,7 +1,7 @@
 // The page on which somebody signs in, and the same above a page whose session has ended.
 
 import { useRef, useState } from "preact/hooks";
-import { ApiError, person, signIn, signInByCode, signOut } from "./api.ts";
+import { ApiError, declineSignIn, needsSignIn, person, signIn, signInByCode, signOut } from "./api.ts";
 import { Mark } from "./mark.tsx";
 import { t } from "./texts.ts";
 import { Dialog, Field, Form } from "./ui.tsx";
@@ -50,11 +50,12 @@ export function SignInPage() {
 }
 
 export function SignInAgain() {
+  const isProof = needsSignIn.value === "proof";
   return (
-    <Dialog title={t("signIn")}>
-      <p>{t("signInAgain")}</p><br />
+    <Dialog title={t("signIn")} close={isProof ? declineSignIn : undefined}>
+      <p>{t(isProof ? "signInProof" : "signInAgain")}</p><br />
       <SignInForm name={person.value?.name} />
-      <div class="buttons"><button type="button" class="plain" onClick={() => void signOut()}>{t("signOut")}</button></div>
+      {!isProof && <div class="buttons"><button type="button" class="plain" onClick={() => void signOut()}>{t("signOut")}</button></div>}
     </Dialog>
   );
 }

@@ -25,6 +25,7 @@ export const SHARED = {
   singleKeys: ["Keys without Ctrl do something", "Tasten ohne Strg tun etwas"],
   signIn: ["Sign in", "Anmelden"],
   signInAgain: ["Your session has ended. Sign in again to go on; nothing on this page is lost.", "Ihre Sitzung ist abgelaufen. Melden Sie sich erneut an; auf dieser Seite geht nichts verloren."],
+  signInProof: ["Show once more that it is you: this changes what opens your account.", "Zeigen Sie noch einmal, dass Sie es sind: Das ändert, womit man in Ihr Konto kommt."],
   name: ["Name", "Name"],
   password: ["Password", "Passwort"],
   wrongPassword: ["The name or the password is wrong.", "Name oder Passwort ist falsch."],

@@ -403,11 +403,11 @@ step("axe finds nothing serious on any page, in both themes, and nothing is wide
 
 clientSteps({ ask, base, browser, tab, axe, step });
 
-// A part is all steps of the client, whose names begin so, or all others; a step is known by a piece of its name.
+// A part is the steps whose names begin with its name, or, for the console, all others; a step is known by a piece of its name.
 const { SCRINIUM_PART: part = "", SCRINIUM_STEP: only = "" } = process.env;
-const isOfMail = (name) => name.startsWith("mail: ");
-const isMeant = (name) => name.includes(only) && (part === "" || (part === "mail") === isOfMail(name));
-if (steps.some(({ name }) => isMeant(name) && !isOfMail(name))) await seed();
+const partOf = (name) => /^(mail|calendar): /.exec(name)?.[1] ?? "console";
+const isMeant = (name) => name.includes(only) && (part === "" || part === partOf(name));
+if (steps.some(({ name }) => isMeant(name) && partOf(name) === "console")) await seed();
 console.log(`seeded after ${Math.round((Date.now() - began) / 1000)} s`);
 let failed = 0;
 for (const { name, run } of steps) {

@@ -24,6 +24,7 @@ mod lookup;
 mod mail_in;
 mod membership;
 mod names;
+mod open_sessions;
 mod outsiders;
 mod person;
 mod preferences;
@@ -53,6 +54,7 @@ pub use login::{Approach, HashError, Login, LoginAttempt, LoginOutcome, LoginWat
 pub use lookup::{Found, NameIndex, NameLookup, is_listed};
 pub use mail_in::{MAIL_IN_FORM, MAIL_IN_PREFIX, MailIn, prepare_mail_in};
 pub use names::{abbreviate, common_name, fold_name};
+pub use open_sessions::{OpenSession, OpenSessions};
 pub use person::{
     FOLLOWED_SOURCE, Forwarding, OPENING_FIELDS, OTHER_NAMES, OWN_FIELDS, PERSON_FORM, PERSON_PREFIX, Person,
     Prepared, hide_secrets, prepare_person,

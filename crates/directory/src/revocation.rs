@@ -206,10 +206,9 @@ impl Revocations {
     pub fn add(&self, session: &Session, now_s: u64) -> io::Result<()> {
         let person = print(&session.person_id);
         let mut file = self.file.lock();
-        let (writer, records) = &mut *file;
         let record = {
             let over = self.over.read();
-            if over.sessions.contains_key(&session.name) && *records != UNSURE {
+            if over.sessions.contains_key(&session.name) && file.1 != UNSURE {
                 return Ok(());
             }
             let listed = over.people.get(&person).map_or(0, |of_person| of_person.sessions.len());
@@ -220,6 +219,10 @@ impl Revocations {
                 Record::One { session: session.name, person, ends_s: session.ends_s }
             }
         };
+        self.enter(&mut file, record, now_s)
+    }
+
+    fn enter(&self, (writer, records): &mut (File, usize), record: Record, now_s: u64) -> io::Result<()> {
         self.over.write().add(record);
         self.changes.fetch_add(1, Ordering::Release);
         if *records > self.over.read().len().saturating_add(GARBAGE_MOST) {
@@ -233,6 +236,24 @@ impl Revocations {
         // After a failure nobody knows what stands in the file: the next record writes all of it again.
         *records = if written.is_ok() { *records + 1 } else { UNSURE };
         written
+    }
+
+    /// Ends all sessions of somebody that have begun by `now_s`; they are over for good when this returns without an error. Blocks.
+    ///
+    /// # Errors
+    /// The system's; then they are over until the next restart.
+    pub fn add_all(&self, person_id: &str, now_s: u64, forget_s: u64) -> io::Result<()> {
+        let record = Record::All { person: print(person_id), begun_by_s: now_s, forget_s };
+        let mut file = self.file.lock();
+        self.enter(&mut file, record, now_s)
+    }
+
+    /// When a session of somebody can begin at the earliest, so that it is not one of those that are over.
+    #[must_use]
+    pub fn begins_after(&self, person_id: &str) -> u64 {
+        let begun_by_s =
+            self.over.read().people.get(&print(person_id)).and_then(|of_person| of_person.begun_by_s);
+        begun_by_s.map_or(0, |begun_by_s| begun_by_s.saturating_add(1))
     }
 
     /// How many sessions were ended since the start.

@@ -216,6 +216,12 @@ impl SessionKeeper {
         SessionUse::Fine
     }
 
+    /// How long any session lasts at most.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        self.times.most.max(self.times.most_of_administrators)
+    }
+
     fn end_of(&self, person: &Person, begun_s: u64) -> u64 {
         let most = if person.has_role(ADMINISTRATOR_ROLE) {
             self.times.most_of_administrators

@@ -220,6 +220,15 @@ pub enum CredentialRequest {
         /// As above.
         subject: String,
     },
+    /// Show the sessions that are in use.
+    ListSessions,
+    /// End one of them.
+    EndSession {
+        /// Which.
+        id: String,
+    },
+    /// End all but the one that asks, which goes on as another one.
+    EndOtherSessions,
     /// Take a passkey away.
     RemovePasskey {
         /// Its id, in base64url.
@@ -237,13 +246,21 @@ impl CredentialRequest {
                 | Self::RenameAppPassword { .. }
                 | Self::RevokeAppPassword { .. }
                 | Self::UnlinkAccount { .. }
+                | Self::ListSessions
+                | Self::EndSession { .. }
         )
     }
 
     /// The word that the record holds of a change.
     pub(crate) const fn word(&self) -> Option<&'static str> {
         match self {
-            Self::List | Self::BeginTotp | Self::BeginPasskey | Self::RenameAppPassword { .. } => None,
+            Self::List
+            | Self::ListSessions
+            | Self::BeginTotp
+            | Self::BeginPasskey
+            | Self::RenameAppPassword { .. } => None,
+            Self::EndSession { .. } => Some("session ended"),
+            Self::EndOtherSessions => Some("other sessions ended"),
             Self::AddAppPassword { .. } => Some("app password made"),
             Self::RevokeAppPassword { .. } => Some("app password revoked"),
             Self::ConfirmTotp { .. } => Some("authenticator added"),
@@ -397,8 +414,8 @@ pub trait Authenticator: Send + Sync + 'static {
     /// Begins a session.
     fn open_session(&self, identity: &Identity) -> SessionToken;
 
-    /// The session of a token, where it is genuine and not too old. Answers at once, from memory.
-    fn session(&self, token: &str, from: IpAddr) -> Option<Session>;
+    /// The session of a token, where it is genuine and not too old; `agent` is what the program calls itself. Answers at once, from memory.
+    fn session(&self, token: &str, from: IpAddr, agent: &str) -> Option<Session>;
 
     /// Ends a session for good: its token opens nothing any more, also after a restart. An unknown token is not one of
     /// anybody's business. Blocks.

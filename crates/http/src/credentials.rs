@@ -124,6 +124,21 @@ pub(crate) async fn passkey_options(context: &Context, body: &mut RequestBody) -
     Ok(response::json_value(StatusCode::OK, &shown))
 }
 
+/// `GET /_credentials/sessions`: where the person is signed in.
+pub(crate) async fn list_sessions(context: &Context) -> Result<Response<Body>> {
+    answer(context, None, CredentialRequest::ListSessions).await
+}
+
+/// `DELETE /_credentials/sessions/{id}`: signs out there.
+pub(crate) async fn end_session(context: &Context) -> Result<Response<Body>> {
+    answer(context, None, CredentialRequest::EndSession { id: id(context)? }).await
+}
+
+/// `DELETE /_credentials/sessions`: signs out everywhere else.
+pub(crate) async fn end_other_sessions(context: &Context) -> Result<Response<Body>> {
+    answer(context, None, CredentialRequest::EndOtherSessions).await
+}
+
 async fn answer(context: &Context, step: Option<&str>, request: CredentialRequest) -> Result<Response<Body>> {
     let of = match (step, context.query.get("person")) {
         (Some(step), _) => CredentialsOf::FirstStep(step),

@@ -404,6 +404,21 @@ static ROUTES: &[Route] = &[
         })],
     },
     Route {
+        path: "/_credentials/sessions",
+        methods: &[
+            get(Operation::Other, PERSON, PERSONS, |c, _| Box::pin(credentials::list_sessions(c))),
+            act("DELETE", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+                Box::pin(credentials::end_other_sessions(c))
+            }),
+        ],
+    },
+    Route {
+        path: "/_credentials/sessions/{id}",
+        methods: &[act("DELETE", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {
+            Box::pin(credentials::end_session(c))
+        })],
+    },
+    Route {
         path: "/_credentials/links/{id}",
         methods: &[
             act("PUT", Operation::Other, PERSON, NOTHING, PERSONS, |c, _| {

@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{
     AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN,
-    SET_COOKIE,
+    SET_COOKIE, USER_AGENT,
 };
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -72,7 +72,9 @@ pub(crate) async fn authenticate(
         let identity = state.authenticator.proxied(&named, client.address)?;
         return Ok(Known { identity, by: Some("proxy"), renewed: None });
     }
-    let session = cookies(headers).find_map(|token| state.authenticator.session(token, client.address));
+    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    let session =
+        cookies(headers).find_map(|token| state.authenticator.session(token, client.address, agent));
     Ok(session.map_or_else(
         || Known { identity: Identity::anonymous(), by: None, renewed: None },
         |session| Known { identity: session.identity, by: Some("cookie"), renewed: session.renewed },

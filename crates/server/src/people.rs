@@ -2,6 +2,7 @@
 
 mod desk;
 mod provider;
+mod sessions;
 mod tokens;
 
 use std::collections::HashMap;
@@ -22,8 +23,8 @@ use scrinium_credentials::{
 use scrinium_directory::{
     Approach, CredentialOptions, CredentialRecords, Credentials, DIRECTORY_DATABASE, Directory,
     DirectoryChange, Found, Group, HashError, HashingOptions, Login, LoginError, Logins, NameLookup,
-    OWN_FIELDS, Person, Revocations, SessionKeeper, SessionName, SessionOrigin, SessionTimes, SessionUse,
-    TokenVerifier, WrittenChange,
+    OWN_FIELDS, OpenSessions, Person, Revocations, SessionKeeper, SessionName, SessionOrigin, SessionTimes,
+    SessionUse, TokenVerifier, WrittenChange,
 };
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, CredentialRequest, CredentialWork, CredentialsOf, Hashing,
@@ -58,6 +59,8 @@ pub(crate) struct People {
     directory: Arc<Directory>,
     logins: Arc<Logins>,
     sessions: SessionKeeper,
+    /// Where people are signed in.
+    open_sessions: OpenSessions,
     revocations: Arc<Revocations>,
     log: LogDatabase,
     clock: Clock,
@@ -152,6 +155,7 @@ impl People {
             directory: Arc::clone(directory),
             logins: Arc::new(logins),
             sessions: keeper(&secret, settings),
+            open_sessions: OpenSessions::default(),
             revocations: Arc::new(revocations(data_dir, &clock)?),
             log,
             server_name: server_name.to_owned(),
@@ -390,14 +394,15 @@ impl Authenticator for People {
             // Somebody who left the directory in this moment gets a token that opens nothing.
             return SessionToken { token: String::new(), max_age_seconds: 0 };
         };
-        let now_s = self.clock.now_s();
+        // Behind those that were ended in this second.
+        let now_s = self.clock.now_s().max(self.revocations.begins_after(&person.id));
         SessionToken {
             token: self.sessions.begin(&person, &grant.by, now_s),
             max_age_seconds: self.sessions.keep_for(&person, now_s, now_s).as_secs(),
         }
     }
 
-    fn session(&self, token: &str, from: IpAddr) -> Option<Session> {
+    fn session(&self, token: &str, from: IpAddr, agent: &str) -> Option<Session> {
         let (person, session) = self.find(token)?;
         let now_s = self.clock.now_s();
         if self.sessions.note_use(&session, now_s) == SessionUse::Copied {
@@ -408,6 +413,7 @@ impl Authenticator for People {
         let approach = Approach::protected(protocol, from);
         let proof = session_proof(&person.id, &session.by);
         let login = self.logins.session(&person, &proof, &approach).ok()?;
+        self.open_sessions.note(&session, now_s, (from, agent));
         let renewed = session.renew.then(|| SessionToken {
             token: self.sessions.renew(&person, &session, now_s),
             max_age_seconds: self.sessions.keep_for(&person, session.begun_s, now_s).as_secs(),

@@ -52,7 +52,7 @@ impl Authenticator for Anybody {
         SessionToken { token: String::new(), max_age_seconds: 0 }
     }
 
-    fn session(&self, _token: &str, _from: IpAddr) -> Option<Session> {
+    fn session(&self, _token: &str, _from: IpAddr, _agent: &str) -> Option<Session> {
         None
     }
 

@@ -232,7 +232,7 @@ impl Authenticator for People {
         SessionToken { token, max_age_seconds: 600 }
     }
 
-    fn session(&self, token: &str, _from: IpAddr) -> Option<Session> {
+    fn session(&self, token: &str, _from: IpAddr, _agent: &str) -> Option<Session> {
         let identity = self.sessions.lock().unwrap().get(token).cloned()?;
         Some(Session { identity: identity.with_grant(Arc::new(Token(token.to_owned()))), renewed: None })
     }
@@ -256,6 +256,9 @@ impl Authenticator for People {
 fn words_of(request: &CredentialRequest) -> String {
     match request {
         CredentialRequest::List => "list".to_owned(),
+        CredentialRequest::ListSessions => "list sessions".to_owned(),
+        CredentialRequest::EndSession { id } => format!("end session {id}"),
+        CredentialRequest::EndOtherSessions => "end other sessions".to_owned(),
         CredentialRequest::AddAppPassword { name, protocols, expires_ms } => {
             format!("add app password {name} for {protocols:?} until {expires_ms:?}")
         }

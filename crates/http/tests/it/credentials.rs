@@ -39,13 +39,18 @@ fn requests() -> Vec<(&'static str, &'static str, Value, &'static str)> {
             "add passkey c key {\"rawId\":\"AA\",\"type\":\"public-key\"}",
         ),
         ("DELETE", "/_credentials/passkeys/AAEC", Value::Null, "remove passkey AAEC"),
+        ("GET", "/_credentials/sessions", Value::Null, "list sessions"),
+        ("DELETE", "/_credentials/sessions/0a1b", Value::Null, "end session 0a1b"),
+        ("DELETE", "/_credentials/sessions", Value::Null, "end other sessions"),
         ("PUT", "/_credentials/links/a%7C42", json!({}), "link a|42"),
         ("DELETE", "/_credentials/links/a%7C42", Value::Null, "unlink a|42"),
     ]
 }
 
 /// Of these the record of what was done tells.
-const RECORDED: [&str; 9] = [
+const RECORDED: [&str; 11] = [
+    "session ended",
+    "other sessions ended",
     "app password made",
     "app password revoked",
     "authenticator added",

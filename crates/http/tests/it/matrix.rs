@@ -68,6 +68,8 @@ const LISTED: &[&str] = &[
     "/_credentials/passkey_options",
     "/_credentials/passkeys",
     "/_credentials/passkeys/{id}",
+    "/_credentials/sessions",
+    "/_credentials/sessions/{id}",
     "/_credentials/links/{id}",
     "/_all_dbs",
     "/_db_updates",

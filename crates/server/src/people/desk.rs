@@ -60,7 +60,11 @@ impl People {
     ) -> Done<CredentialAnswer> {
         let is_own = !matches!(of, CredentialsOf::Other { .. });
         let person = self.whose(of, &request)?;
-        let shown = self.carry_out(&person, request, from).await?;
+        let asking = match of {
+            CredentialsOf::Own(identity) => identity.grant::<Grant>(),
+            CredentialsOf::Other { .. } | CredentialsOf::FirstStep(_) => None,
+        };
+        let shown = self.carry_out(&person, request, (from, asking)).await?;
         let session = match of {
             CredentialsOf::Other { .. } => None,
             CredentialsOf::Own(_) | CredentialsOf::FirstStep(_) => shown.1.filter(|_| is_own),
@@ -145,7 +149,7 @@ impl People {
         &self,
         person: &Arc<Person>,
         request: CredentialRequest,
-        from: IpAddr,
+        (from, asking): (IpAddr, Option<&Grant>),
     ) -> Done<(Value, Option<bool>)> {
         let now_ms = self.clock.now_ms();
         let stays = |shown: Value| Ok((shown, None));
@@ -196,6 +200,17 @@ impl People {
             CredentialRequest::AddPasskey { challenge, name, response } => {
                 self.add_passkey(person, &challenge, &name, &response).await?;
                 ok()
+            }
+            CredentialRequest::ListSessions => stays(self.sessions_shown(person, asking)),
+            CredentialRequest::EndSession { id } => {
+                self.end_session(person, &id).await?;
+                ok()
+            }
+            CredentialRequest::EndOtherSessions => {
+                let held = self.end_sessions(person).await?;
+                let session = asking.filter(|grant| grant.session.is_some());
+                let ended = held.saturating_sub(usize::from(session.is_some()));
+                Ok((json!({"ok": true, "ended": ended}), session.map(|grant| grant.by.has_second_factor)))
             }
             CredentialRequest::RemovePasskey { id } => {
                 let id = URL_SAFE_NO_PAD.decode(id).map(SecretBytes::new);

@@ -163,6 +163,50 @@ fn app_passwords_are_made_listed_kept_to_their_protocols_and_revoked() {
 }
 
 #[test]
+fn somebody_sees_where_they_are_signed_in_and_signs_out_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(folder.path(), &SMALL);
+    change(&server, "ada", &json!({"password": ADA}));
+    let began = || cookie(&with_password(&server, "ada", ADA).expect(200));
+    let (own, phone, tablet, unseen) = (began(), began(), began(), began());
+    let program = format!("{phone}User-Agent: Phone/7\r\n");
+    assert_eq!([name_of(&server, &program), name_of(&server, &tablet)], ["ada", "ada"]);
+    let listed = |who: &str| {
+        let shown = ask(&server, who, "GET", "/_credentials/sessions", None).expect(200).value();
+        shown["sessions"].as_array().unwrap().clone()
+    };
+    let all = listed(&own);
+    assert_eq!(all.len(), 3, "the one that was not used is not known: {all:?}");
+    assert_eq!(all.iter().filter(|session| session["current"] == true).count(), 1);
+    let there = all.iter().find(|session| session["agent"] == "Phone/7").unwrap();
+    assert_eq!((&there["address"], &there["current"]), (&json!("127.0.0.1"), &json!(false)));
+    let path = format!("/_credentials/sessions/{}", there["id"].as_str().unwrap());
+    // Nobody else ends it, and no program.
+    ask(&server, &basic("admin", crate::common::PASSWORD), "DELETE", &path, None).expect(404);
+    change(&server, "bob", &json!({"password": "the password of bob"}));
+    ask(&server, &basic("bob", "the password of bob"), "DELETE", &path, None).expect(404);
+    let (_, text) = app_password(&server, &own, "sync", &["http"]);
+    ask(&server, &basic("ada", &text), "GET", "/_credentials/sessions", None).expect(403);
+    ask(&server, &own, "DELETE", &path, None).expect(200);
+    ask(&server, &own, "DELETE", &path, None).expect(404);
+    assert_eq!([name_of(&server, &phone), name_of(&server, &tablet)], [Value::Null, json!("ada")]);
+    assert_eq!(listed(&own).len(), 2);
+
+    // All others end, also those that were not seen; the one that asks goes on as another one.
+    let ended = ask(&server, &own, "DELETE", "/_credentials/sessions", None).expect(200);
+    assert_eq!(ended.value()["ended"], 1);
+    let fresh = cookie(&ended);
+    let over = |server: &Server| [&own, &phone, &tablet, &unseen].map(|who| name_of(server, who));
+    assert_eq!(over(&server), [Value::Null, Value::Null, Value::Null, Value::Null]);
+    assert_eq!(name_of(&server, &fresh), "ada");
+    server.kill();
+    server = Server::start(folder.path(), &SMALL);
+    assert_eq!(over(&server), [Value::Null, Value::Null, Value::Null, Value::Null]);
+    assert_eq!(name_of(&server, &fresh), "ada");
+    assert_eq!(name_of(&server, &cookie(&with_password(&server, "ada", ADA).expect(200))), "ada");
+}
+
+#[test]
 fn with_a_second_factor_a_password_begins_a_sign_in_and_opens_nothing_itself() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &SMALL);

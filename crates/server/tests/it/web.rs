@@ -24,6 +24,11 @@ fn the_client_works_in_a_browser() {
     check_part("mail");
 }
 
+#[test]
+fn the_calendar_works_in_a_browser() {
+    check_part("calendar");
+}
+
 /// Runs the steps of a part; those of the console after types and the tests that need no browser.
 fn check_part(part: &str) {
     if !Path::new(CHROMIUM).exists() {
