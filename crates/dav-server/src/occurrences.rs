@@ -83,15 +83,22 @@ impl Occurrences {
         found
     }
 
-    /// Adds what takes time in a span.
-    pub(crate) fn add_busy(&self, busy: &mut BusyTime, addresses: &[String], floating: &Zone) {
+    /// Adds what takes time in a span, but for one member.
+    pub(crate) fn add_busy(
+        &self,
+        busy: &mut BusyTime,
+        addresses: &[String],
+        floating: &Zone,
+        but_for: Option<u64>,
+    ) {
         let range = busy.range();
         let mut add = |entry: &Entry| {
             let (from, to) = entry.instants(floating);
             busy.add(from, to, entry.kind);
         };
-        self.entries_in(range, floating).for_each(|(_, entry)| add(entry));
-        for series in self.series.values().flatten() {
+        let counts = |uid: u64| but_for != Some(uid);
+        self.entries_in(range, floating).filter(|(uid, _)| counts(*uid)).for_each(|(_, entry)| add(entry));
+        for series in self.series.iter().filter(|(uid, _)| counts(**uid)).flat_map(|(_, all)| all) {
             if series.may_answer(range, self.window) {
                 let beyond = series.answer(range, self.window, addresses, floating, BEYOND_MAX);
                 beyond.iter().for_each(&mut add);
