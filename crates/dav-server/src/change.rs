@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_calendar::itip::{ItipOutcome, Storing};
-use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, NewAttachment, Updated, new_id};
+use scrinium_database::{DatabaseError, Edit, FolderChange, NewAttachment, Updated, new_id};
 use scrinium_dav::condition::{Verdict, check};
 use scrinium_dav::object::{CalendarObject, read_card};
 use scrinium_dav::place::{Area, Place};
@@ -27,7 +27,10 @@ use crate::scheduling::{Outgoing, is_meeting, schedule_tag};
 use crate::service::{Asked, DavService, empty, set_schedule_tag, set_tag};
 
 /// Members of a collection that are deleted in one batch.
-const DELETED_AT_ONCE: usize = 500;
+const DELETED_AT_ONCE: usize = 400;
+
+/// Messages about them are no longer together, but for the last one's.
+const MESSAGES_AT_ONCE_BYTES: u64 = 16 << 20;
 
 /// What somebody brings.
 struct Brought {
@@ -357,32 +360,52 @@ impl DavService {
                     let reason = "A collection is deleted with the header Depth: infinity.";
                     return Err(Refusal::new(StatusCode::BAD_REQUEST, reason));
                 }
-                self.delete_collection(&home, &shelf)?;
+                self.delete_collection(&home, &shelf, informs(asked))?;
                 Ok(DavOutcome::Answered(empty(StatusCode::NO_CONTENT)))
             }
             _ => Err(Refusal::forbidden((DAV, "need-privileges"), "This cannot be deleted.")),
         }
     }
 
-    fn delete_collection(&self, home: &Home, shelf: &Shelf) -> Result<()> {
+    fn delete_collection(&self, home: &Home, shelf: &Shelf, informs: bool) -> Result<()> {
         let tracked = home.collection(self, shelf);
         let members = tracked.with(|contents| contents.members.values().cloned().collect::<Vec<_>>())?;
-        for some in members.chunks(DELETED_AT_ONCE) {
-            let snapshot = home.database.store().snapshot();
-            let mut edits = Vec::with_capacity(some.len());
-            for member in some {
-                // What also lies elsewhere stays there.
-                if home.database.count_folders_at(&snapshot, &member.id)? > 1 {
-                    continue;
-                }
-                if let Some(stored) = read(&home.database, &member.id, &home.access)? {
-                    edits.push(deletion_of((&member.id, &member.name), shelf.info.number, stored));
+        let snapshot = home.database.store().snapshot();
+        let (mut edits, mut messages, mut message_bytes) = (Vec::new(), Vec::new(), 0);
+        for member in &members {
+            // What also lies elsewhere stays there.
+            if home.database.count_folders_at(&snapshot, &member.id)? > 1 {
+                continue;
+            }
+            // What others were invited to is cancelled, and invitations are declined (RFC 6638, section 3.2.1).
+            if member.schedule_tag.is_some() {
+                let old = self.calendar_of(home, &member.id)?;
+                let scheduled = self.scheduled((home, shelf), (old.as_ref(), None), (false, informs))?;
+                let told = scheduled.map(|outcome| self.outgoing(&home.owner, &outcome.messages));
+                for (id, message) in told.unwrap_or_default() {
+                    message_bytes += message.source.len();
+                    messages.push((id, message));
                 }
             }
-            let stored = home.database.update(edits, EditMode::Interactive, &home.access)?.wait()?;
-            stored.into_iter().collect::<scrinium_database::Result<Vec<_>>>()?;
+            if let Some(stored) = read(&home.database, &member.id, &home.access)? {
+                edits.push(deletion_of((&member.id, &member.name), shelf.info.number, stored));
+            }
+            if edits.len() >= DELETED_AT_ONCE || message_bytes >= MESSAGES_AT_ONCE_BYTES {
+                self.delete_some(home, std::mem::take(&mut edits), &std::mem::take(&mut messages))?;
+                message_bytes = 0;
+            }
         }
+        self.delete_some(home, edits, &messages)?;
         Ok(home.database.drop_folder(&shelf.info.name)?)
+    }
+
+    fn delete_some(&self, home: &Home, edits: Vec<Edit>, messages: &[Outgoing]) -> Result<()> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let stored = self.store_with(home, edits, messages)?.wait()?;
+        stored.into_iter().collect::<scrinium_database::Result<Vec<_>>>()?;
+        Ok(())
     }
 
     pub(crate) fn copy(&self, asked: &Asked<'_>) -> Result<DavOutcome> {

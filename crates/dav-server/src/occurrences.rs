@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use scrinium_calendar::busy::BusyTime;
+use scrinium_calendar::busy::{BusyKind, BusyTime};
 use scrinium_calendar::index::{Entry, EntryKey, IndexParts, IndexWindow, SeriesEntry, scans};
 use scrinium_calendar::series::{InstantRange, Series};
 use scrinium_calendar::zone::{Instant, Zone};
@@ -91,10 +91,24 @@ impl Occurrences {
         floating: &Zone,
         but_for: Option<u64>,
     ) {
-        let range = busy.range();
-        let mut add = |entry: &Entry| {
+        self.each_taken(busy.range(), (addresses, floating), but_for, |entry| {
             let (from, to) = entry.instants(floating);
             busy.add(from, to, entry.kind);
+        });
+    }
+
+    /// Hands on each occurrence that takes time in a span, but for those of one member.
+    pub(crate) fn each_taken(
+        &self,
+        range: InstantRange,
+        (addresses, floating): (&[String], &Zone),
+        but_for: Option<u64>,
+        mut taken: impl FnMut(&Entry),
+    ) {
+        let mut add = |entry: &Entry| {
+            if entry.kind != BusyKind::Free {
+                taken(entry);
+            }
         };
         let counts = |uid: u64| but_for != Some(uid);
         self.entries_in(range, floating).filter(|(uid, _)| counts(*uid)).for_each(|(_, entry)| add(entry));

@@ -4,6 +4,7 @@
 //! messages to others in a mail.box, in one batch, so that a meeting which was changed is told of however the server ends. The router
 //! brings each message to people here and elsewhere alike; before it delivers one, it gives it to `filing`.
 
+mod booking;
 mod filing;
 mod outbox;
 mod profile;

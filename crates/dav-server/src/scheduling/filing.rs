@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use scrinium_assertion::never;
-use scrinium_calendar::address::{attendee, comparable};
+use scrinium_calendar::address::{answer_of, attendee, comparable};
 use scrinium_calendar::busy::{BusyKind, BusyTime};
 use scrinium_calendar::itip::{self, Incoming, ItipOutcome, Method, Reason, Storing};
 use scrinium_calendar::series::{InstantRange, Series};
@@ -95,9 +95,9 @@ impl From<Refusal> for Unfiled {
 }
 
 /// A message, as its person's calendar looks at it.
-struct Filing<'a> {
-    home: Home,
-    person: itip::Person,
+pub(super) struct Filing<'a> {
+    pub(super) home: Home,
+    pub(super) person: itip::Person,
     profile: Profile,
     calendar: &'a Component,
 }
@@ -123,7 +123,10 @@ impl DavService {
         let incoming = Incoming { calendar, mime_method: None, sender: &sender, is_authenticated, is_known };
         let old = stored.as_ref().map(|stored| &stored.calendar);
         let outcome = itip::receive(old, &incoming, filing.profile.filing, &filing.person, self.now());
-        let outcome = self.answered(&filing, outcome)?;
+        let outcome = match &filing.profile.resource {
+            Some(rules) => self.booked(&filing, outcome, rules)?,
+            None => self.answered(&filing, outcome)?,
+        };
         self.keep(&filing, stored.as_ref(), outcome)
     }
 
@@ -169,14 +172,10 @@ impl DavService {
     fn answered(&self, filing: &Filing<'_>, outcome: ItipOutcome) -> Result<ItipOutcome> {
         let is_invitation = matches!(outcome.reason, Reason::FiledNew | Reason::FiledChange);
         let (Storing::Put(stored), true) = (&outcome.storing, is_invitation) else { return Ok(outcome) };
-        let addresses = &filing.person.addresses;
-        let awaits = |part: &Component| {
-            attendee(part, addresses)
-                .is_some_and(|line| scrinium_calendar::address::answer_of(line) == "NEEDS-ACTION")
-        };
         let organizer = stored.components().find_map(|part| part.line("ORGANIZER"));
         let Some(organizer) = organizer.map(|line| comparable(line.value())) else { return Ok(outcome) };
-        if !stored.components().any(awaits) || filing.profile.autoprocess.action.is_none() {
+        let awaits = awaits_answer(stored, &filing.person.addresses);
+        if !awaits || filing.profile.autoprocess.action.is_none() {
             return Ok(outcome);
         }
         let busy = self.busy_during(filing, stored)?;
@@ -395,8 +394,15 @@ fn oldest(home: &Home, inbox: &Shelf) -> Result<Vec<Edit>> {
     Ok(edits)
 }
 
+/// Whether somebody has not answered a meeting, or an instance of it.
+pub(super) fn awaits_answer(meeting: &Component, addresses: &[String]) -> bool {
+    let awaits =
+        |part: &Component| attendee(part, addresses).is_some_and(|line| answer_of(line) == "NEEDS-ACTION");
+    meeting.components().any(awaits)
+}
+
 /// The UID of an object.
-fn uid_of(calendar: &Component) -> Option<String> {
+pub(super) fn uid_of(calendar: &Component) -> Option<String> {
     let part = calendar.components().find(|part| part.name() != "VTIMEZONE")?;
     part.line("UID").map(|line| line.value().to_owned())
 }

@@ -2,6 +2,7 @@
 
 use scrinium_calendar::address::comparable;
 use scrinium_calendar::itip::{Autoprocess, AutoprocessAction, FilingRule, SenderRule};
+use scrinium_calendar::rooms::{OwnerRule, RoomRules};
 use scrinium_database::{Access, Database, Result};
 use serde_json::{Map, Value};
 
@@ -9,6 +10,9 @@ use crate::document::read;
 
 /// The id of the document.
 pub(crate) const PROFILE: &str = "calendarprofile";
+
+/// Bookings of a resource at once.
+const LANES_MAX: usize = 1_000;
 
 /// More addresses of one field are not looked at.
 const NAMED_MAX: usize = 1_000;
@@ -32,6 +36,8 @@ pub(crate) struct Profile {
     pub(crate) filing: FilingRule,
     pub(crate) autoprocess: Autoprocess,
     pub(crate) busy: BusyRule,
+    /// It is a room or another resource, which is booked.
+    pub(crate) resource: Option<RoomRules>,
 }
 
 impl Profile {
@@ -67,7 +73,39 @@ impl Profile {
             ("" | "people", list) if list.is_empty() => BusyRule::People,
             (_, list) => BusyRule::Only(list),
         };
-        Self { filing, autoprocess: Autoprocess { from, action }, busy }
+        let resource = matches!(text("Resource").as_str(), "room" | "resource").then(|| resource_of(fields));
+        // Who may write to a resource may book it, as far as its rules go.
+        let filing = if resource.is_some() { FilingRule::Authenticated } else { filing };
+        Self { filing, autoprocess: Autoprocess { from, action }, busy, resource }
+    }
+}
+
+/// The rules of a resource. What cannot be read opens nothing: a rule for who may book that is not known is for nobody.
+fn resource_of(fields: &Map<String, Value>) -> RoomRules {
+    let number = |name: &str| fields.get(name).and_then(Value::as_u64);
+    let rule = fields.get("Booking").map(|rule| rule.as_str().unwrap_or("?"));
+    let bookers = || named(fields, "Bookers");
+    let rule = match rule {
+        None | Some("everybody") => OwnerRule::None,
+        Some("owners-approve") => OwnerRule::OwnersApprove,
+        Some("only") => OwnerRule::Only(bookers()),
+        Some("only-others-ask") => OwnerRule::OnlyOthersAsk(bookers()),
+        Some(_) => OwnerRule::Disabled,
+    };
+    let seconds = |name: &str, unit_s: i64| {
+        number(name).and_then(|number| i64::try_from(number).ok()).map(|number| number.saturating_mul(unit_s))
+    };
+    RoomRules {
+        capacity: number("Capacity").map(|seats| u32::try_from(seats).unwrap_or(u32::MAX)),
+        owners: named(fields, "Owners"),
+        rule,
+        ahead_s: seconds("BookingAheadDays", 86_400),
+        longest_s: seconds("LongestBookingMinutes", 60),
+        refuses_series: fields.get("BooksSeries") == Some(&Value::Bool(false)),
+        lanes: number("BookingsAtOnce")
+            .map_or(1, |count| usize::try_from(count).unwrap_or(1).clamp(1, LANES_MAX)),
+        conflicts_percent: number("ConflictsPercent")
+            .map_or(0, |percent| u8::try_from(percent.min(100)).unwrap_or(0)),
     }
 }
 

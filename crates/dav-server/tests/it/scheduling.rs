@@ -157,6 +157,19 @@ fn a_program_that_puts_its_own_copy_of_what_was_filed_has_the_same_meeting() {
     assert!(refused.text().contains("/calendar/own.ics"), "{}", refused.text());
 }
 
+#[test]
+fn who_deletes_a_calendar_cancels_what_is_in_it() {
+    let server = Server::start();
+    server.ask("MKCALENDAR", "/_dav/calendars/ada/work/", "").expect(201);
+    server.ask("PUT", "/_dav/calendars/ada/work/m.ics", meeting("w", ":20260310T090000Z", "")).expect(201);
+    server.deliver();
+    server.manual.advance(Duration::from_secs(5));
+    server.ask_as("ada", "DELETE", "/_dav/calendars/ada/work/", &[], "").expect(204);
+    server.deliver();
+    let left = all(&server, "bob", BOBS);
+    assert!(matches!(left.as_slice(), [(_, text)] if text.contains("STATUS:CANCELLED")), "{left:?}");
+}
+
 /// A message of somebody outside.
 fn letter(from: &str, calendar: &str) -> IncomingMessage {
     let text = format!(
@@ -242,6 +255,79 @@ fn what_somebody_lets_be_answered_is_answered() {
             as_of(&server, "ada", "GET", &format!("{CALENDAR}{name}.ics"), "").text().replace("\r\n ", "");
         assert!(answer_of(&text, "bob@acme.example").contains(answer), "{name}: {text}");
     }
+}
+
+/// A meeting of Ada's in a room.
+fn booking(uid: &str, start: &str, more: &str) -> String {
+    let people = "ORGANIZER:mailto:ada@acme.example\r\nATTENDEE;PARTSTAT=ACCEPTED:mailto:ada@acme.example\r\n\
+         ATTENDEE;CUTYPE=ROOM;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:room@acme.example\r\nDURATION:PT1H\r\n";
+    event(uid, start, &format!("{people}{more}"))
+}
+
+/// Books, and gives the room's answer as Ada has it then, with all of her copy.
+fn book(server: &Server, name: &str, text: &str) -> (String, String) {
+    server.manual.advance(Duration::from_secs(5));
+    let put = server.put(&format!("{name}.ics"), text);
+    assert!([201, 204].contains(&put.status), "{}", put.text());
+    server.deliver();
+    let own = as_of(server, "ada", "GET", &format!("{CALENDAR}{name}.ics"), "").text().replace("\r\n ", "");
+    let line = answer_of(&own, "room@acme.example");
+    let answer =
+        line.split("PARTSTAT=").nth(1).and_then(|rest| rest.split([';', ':']).next()).unwrap().to_owned();
+    (answer, own)
+}
+
+fn with_room(rules: &Value) -> Server {
+    let server = Server::start();
+    server.person("room", &json!({}));
+    server.directory.catch_up().unwrap();
+    server.ask_as("room", "PROPFIND", "/_dav/calendars/room/", &[("depth", "1")], "").multistatus();
+    let mut profile = json!({"_id": "calendarprofile", "Resource": "room"});
+    profile.as_object_mut().unwrap().extend(rules.as_object().unwrap().clone());
+    store(&server, "room", &profile);
+    server
+}
+
+#[test]
+fn a_room_is_booked_once_keeps_what_it_had_and_says_why_not() {
+    let server = with_room(&json!({"Capacity": 2}));
+    let answer = |name: &str, text: &str| book(&server, name, text).0;
+    assert_eq!(answer("a", &booking("a", ":20260310T090000Z", "")), "ACCEPTED");
+    assert_eq!(answer("b", &booking("b", ":20260310T093000Z", "")), "DECLINED");
+    assert_eq!(answer("c", &booking("c", ":20260310T100000Z", "")), "ACCEPTED");
+    let said: Vec<String> = notes(&server, "ada").into_iter().map(|(subject, _)| subject).collect();
+    assert_eq!(said, ["Accepted: rosebud a", "Declined: rosebud b", "Accepted: rosebud c"]);
+    // A move that is refused leaves the room what it had; one that is not gives the old time back.
+    assert_eq!(answer("a", &booking("a", ":20260310T101500Z", "")), "DECLINED");
+    assert_eq!(answer("d", &booking("d", ":20260310T090000Z", "")), "DECLINED");
+    assert_eq!(answer("a", &booking("a", ":20260311T090000Z", "")), "ACCEPTED");
+    assert_eq!(answer("e", &booking("e", ":20260310T090000Z", "")), "ACCEPTED");
+    // So does a cancellation.
+    server.manual.advance(Duration::from_secs(5));
+    server.ask("DELETE", &format!("{CALENDAR}e.ics"), "").expect(204);
+    server.deliver();
+    assert_eq!(answer("f", &booking("f", ":20260310T090000Z", "")), "ACCEPTED");
+    let crowd: String = (0..2).map(|n| format!("ATTENDEE:mailto:p{n}@far.example\r\n")).collect();
+    assert_eq!(answer("g", &booking("g", ":20260312T090000Z", &crowd)), "DECLINED", "three do not fit in");
+}
+
+#[test]
+fn a_series_is_booked_as_far_as_the_rules_let_it() {
+    let weekly = "RRULE:FREQ=WEEKLY;COUNT=4\r\n";
+    for (percent, answer) in [(0, "DECLINED"), (25, "ACCEPTED")] {
+        let server = with_room(&json!({"ConflictsPercent": percent}));
+        book(&server, "one", &booking("one", ":20260317T090000Z", ""));
+        let (given, own) = book(&server, "all", &booking("all", ":20260310T090000Z", weekly));
+        assert_eq!(given, answer, "{own}");
+        assert_eq!(own.contains("RECURRENCE-ID:20260317T090000Z"), percent > 0, "{own}");
+    }
+    let server = with_room(
+        &json!({"BookingsAtOnce": 2, "Booking": "only-others-ask", "Bookers": ["bob@acme.example"]}),
+    );
+    let given = ["a", "b", "c"].map(|name| book(&server, name, &booking(name, ":20260310T090000Z", "")).0);
+    assert_eq!(given, ["TENTATIVE", "TENTATIVE", "DECLINED"]);
+    let server = with_room(&json!({"Booking": ["nonsense"]}));
+    assert_eq!(book(&server, "a", &booking("a", ":20260310T090000Z", "")).0, "DECLINED");
 }
 
 fn question(organizer: &str, attendees: &[&str]) -> String {
