@@ -73,7 +73,7 @@ pub fn parsed_mailbox(text: &str) -> Option<(Option<String>, String)> {
 }
 
 /// The lines of all attendees.
-pub(crate) fn attendees(component: &Component) -> impl Iterator<Item = &ContentLine> {
+pub fn attendees(component: &Component) -> impl Iterator<Item = &ContentLine> {
     component.lines().filter(|line| line.name() == "ATTENDEE")
 }
 
@@ -83,10 +83,8 @@ pub(crate) fn attendees_mut(component: &mut Component) -> impl Iterator<Item = &
 }
 
 /// The line of an attendee with one of these addresses ([`comparable`]).
-pub(crate) fn attendee<'a>(
-    component: &'a Component,
-    addresses: &[impl AsRef<str>],
-) -> Option<&'a ContentLine> {
+#[must_use]
+pub fn attendee<'a>(component: &'a Component, addresses: &[impl AsRef<str>]) -> Option<&'a ContentLine> {
     attendees(component).find(|line| is_of(line, addresses))
 }
 
@@ -104,7 +102,8 @@ fn is_of(line: &ContentLine, addresses: &[impl AsRef<str>]) -> bool {
 }
 
 /// PARTSTAT in capitals; without one nobody has answered (RFC 5545, section 3.2.12).
-pub(crate) fn answer_of(line: &ContentLine) -> String {
+#[must_use]
+pub fn answer_of(line: &ContentLine) -> String {
     line.parameter("PARTSTAT").unwrap_or("NEEDS-ACTION").trim().to_ascii_uppercase()
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use scrinium_calendar::address::comparable;
 use scrinium_calendar::event::ComponentKind;
 use scrinium_calendar::series::Series;
 use scrinium_calendar::zone::{Instant, Zone};
@@ -24,12 +25,16 @@ use serde_json::Value;
 use crate::document::{NAME, extension, read, source, tag_of};
 use crate::occurrences::Occurrences;
 use crate::refusal::Refusal;
+use crate::scheduling::schedule_tag;
 
 /// Reads what is kept; what somebody may read is asked before they get it.
 static FOLLOWER: Access = Access::of_the_server("following folders for calendar programs");
 
 /// Members of all collections that are kept, together. One more collection is kept if nothing else is.
 const KEPT_MEMBERS_MAX: usize = 1_000_000;
+
+/// Addresses of one card that are looked at.
+const CARD_ADDRESSES_MAX: usize = 100;
 
 /// How long a request waits for another one that stores under the same name or UID.
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -46,6 +51,8 @@ pub(crate) struct Member {
     /// The UID of what it holds; the document's id where that has none.
     pub(crate) object: String,
     pub(crate) tag: String,
+    /// Of a meeting (RFC 6638, section 3.2.10).
+    pub(crate) schedule_tag: Option<String>,
     pub(crate) bytes: usize,
     /// `None`: a card, or what cannot be read.
     pub(crate) kind: Option<ComponentKind>,
@@ -61,6 +68,9 @@ pub(crate) struct Contents {
     pub(crate) members: BTreeMap<u64, Arc<Member>>,
     names: HashMap<String, u64>,
     objects: HashMap<String, u64>,
+    /// Addresses of cards, as calendars compare them, and how many cards have each.
+    addresses: HashMap<String, usize>,
+    cards: HashMap<u64, Vec<String>>,
     pub(crate) occurrences: Occurrences,
 }
 
@@ -73,9 +83,33 @@ impl Contents {
         self.members.get(self.objects.get(object)?)
     }
 
+    /// Whether a card has this address.
+    pub(crate) fn has_address(&self, address: &str) -> bool {
+        self.addresses.contains_key(address)
+    }
+
+    fn note_card(&mut self, uid: u64, card: &Component) {
+        let lines = card.lines().filter(|line| line.name() == "EMAIL").take(CARD_ADDRESSES_MAX);
+        let mut addresses: Vec<String> = lines.map(|line| comparable(&line.decoded_value())).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        for address in &addresses {
+            *self.addresses.entry(address.clone()).or_default() += 1;
+        }
+        self.cards.insert(uid, addresses);
+    }
+
     fn remove(&mut self, uid: u64) {
         let Some(member) = self.members.remove(&uid) else { return };
         self.occurrences.remove(uid);
+        for address in self.cards.remove(&uid).unwrap_or_default() {
+            if let Some(count) = self.addresses.get_mut(&address) {
+                *count -= 1;
+                if *count == 0 {
+                    self.addresses.remove(&address);
+                }
+            }
+        }
         for (map, key) in [(&mut self.names, &member.name), (&mut self.objects, &member.object)] {
             if map.get(key) == Some(&uid) {
                 map.remove(key);
@@ -189,6 +223,8 @@ impl Collection {
             members: BTreeMap::new(),
             names: HashMap::new(),
             objects: HashMap::new(),
+            addresses: HashMap::new(),
+            cards: HashMap::new(),
             occurrences: Occurrences::new(now),
         };
         let mut last = 0;
@@ -243,6 +279,7 @@ impl Collection {
             name,
             object: id.to_owned(),
             tag: tag_of(&source),
+            schedule_tag: None,
             bytes: source.len(),
             kind: None,
             is_private: false,
@@ -254,6 +291,7 @@ impl Collection {
                 Area::Contacts => {
                     let uid = component.line("UID").map(|line| unescape_text(line.value()).trim().to_owned());
                     member.object = uid.filter(|uid| !uid.is_empty()).unwrap_or(member.object);
+                    contents.note_card(member.uid, &component);
                 }
             }
         }
@@ -274,6 +312,7 @@ impl Collection {
         let is_private = |part: &Component| {
             part.line("CLASS").is_some_and(|class| !class.value().trim().eq_ignore_ascii_case("PUBLIC"))
         };
+        member.schedule_tag = schedule_tag(calendar);
         member.is_private = calendar.components().any(is_private);
         occurrences.put(member.uid, (calendar, &series), &self.owned.addresses);
     }

@@ -16,6 +16,9 @@ use serde_json::{Map, Value};
 /// The field with the name of the resource in its collection.
 pub(crate) const NAME: &str = "$DavName";
 
+/// The field of a meeting that only the server has written, since nobody has looked at it yet.
+pub(crate) const FILED: &str = "$DavFiled";
+
 /// The field with the names that it had in collections that it has left, by the folders' numbers.
 pub(crate) const FORMER: &str = "$DavFormer";
 
@@ -45,7 +48,7 @@ const CARD_FIELDS: [&str; 9] = [
 ];
 
 /// Fields that are made from a calendar.
-const CALENDAR_FIELDS: [&str; 35] = [
+const CALENDAR_FIELDS: [&str; 36] = [
     "Form",
     "Subject",
     "Location",
@@ -81,6 +84,7 @@ const CALENDAR_FIELDS: [&str; 35] = [
     "_rev",
     "_conflicts",
     NAME,
+    FILED,
 ];
 
 /// The attachment with the source.

@@ -17,7 +17,7 @@ use scrinium_directory::{Found, NameLookup as _, Person};
 use scrinium_mail::open_mail_file;
 
 use crate::collection::{Collection, Owned};
-use crate::document::{ALL_KINDS, addresses_of};
+use crate::document::ALL_KINDS;
 use crate::refusal::{Refusal, Result};
 use crate::service::DavService;
 
@@ -29,9 +29,16 @@ const fn parent(area: Area) -> &'static str {
     }
 }
 
+/// Where messages about meetings lie, among calendars (RFC 6638, section 2.2).
+pub(crate) const INBOX: &str = "inbox";
+
+/// Where questions go, among calendars (section 2.1). Nothing lies there.
+pub(crate) const OUTBOX: &str = "outbox";
+
 /// The collections that somebody gets who has none: path, name, and what is in them.
+const USUAL_CALENDAR: &str = "calendar";
 const USUAL: [(Area, &str, &str, FolderKind); 3] = [
-    (Area::Calendars, "calendar", "Calendar", FolderKind::Calendar),
+    (Area::Calendars, USUAL_CALENDAR, "Calendar", FolderKind::Calendar),
     (Area::Calendars, "tasks", "Tasks", FolderKind::Tasks),
     (Area::Contacts, "contacts", "Contacts", FolderKind::Contacts),
 ];
@@ -122,8 +129,10 @@ impl Home {
         let folders = self.database.folders(None)?;
         for (area, segment, shown, kind) in USUAL {
             // To-dos may lie among events; then nobody misses tasks.
-            let is_such =
-                |info: &&FolderInfo| segment_of(area, &info.name).is_some() && takes(area, info.kind);
+            let is_such = |info: &&FolderInfo| {
+                let segment = segment_of(area, &info.name);
+                segment.is_some_and(|segment| !is_reserved(area, segment)) && takes(area, info.kind)
+            };
             let mut there = folders.iter().filter(is_such);
             let has = if kind == FolderKind::Tasks {
                 there.any(|info| kinds_of(info).contains(&ComponentKind::Todo))
@@ -139,7 +148,47 @@ impl Home {
                 self.make(area, segment, kind, &properties)?;
             }
         }
+        let is_inbox = |info: &FolderInfo| segment_of(Area::Calendars, &info.name) == Some(INBOX);
+        if !folders.iter().any(is_inbox) {
+            self.inbox()?;
+        }
         Ok(())
+    }
+
+    /// Somebody's calendars, for the server that files what comes.
+    pub(crate) fn of_the_server(owner: Arc<Person>, database: Arc<Database>) -> Result<Self> {
+        let access = Access::of_the_server("filing messages about meetings");
+        let home = Self { owner, is_owner: true, database, access, asker: None };
+        home.make_usual()?;
+        Ok(home)
+    }
+
+    /// The same for the server that looks at what is free.
+    pub(crate) fn for_looking(owner: Arc<Person>, database: Arc<Database>) -> Self {
+        let access = Access::of_the_server("looking whose time is free");
+        Self { owner, is_owner: false, database, access, asker: None }
+    }
+
+    /// The inbox; made if it is missing.
+    pub(crate) fn inbox(&self) -> Result<Shelf> {
+        if let Some(inbox) = self.find_shelf(Area::Calendars, INBOX)? {
+            return Ok(inbox);
+        }
+        let name = Element::new(DAV, "displayname").with_text("Inbox");
+        self.make(Area::Calendars, INBOX, FolderKind::Calendar, &[name])?;
+        self.shelf(Area::Calendars, INBOX)
+    }
+
+    /// The calendar into which comes what nobody has put anywhere: the one that everybody has, or else the first that takes it.
+    pub(crate) fn usual_calendar(&self, kind: ComponentKind) -> Result<Shelf> {
+        let shelves = self.shelves(Area::Calendars)?;
+        let mut fitting =
+            shelves.into_iter().filter(|shelf| !shelf.is_inbox() && shelf.kinds().contains(&kind));
+        let first = fitting.next().ok_or_else(Refusal::missing)?;
+        if first.segment == USUAL_CALENDAR {
+            return Ok(first);
+        }
+        Ok(fitting.find(|shelf| shelf.segment == USUAL_CALENDAR).unwrap_or(first))
     }
 
     /// Makes a collection. What is left of one whose making was cut off is taken for it.
@@ -190,8 +239,11 @@ impl Home {
 
     /// What a collection has.
     pub(crate) fn collection(&self, service: &DavService, shelf: &Shelf) -> Arc<Collection> {
-        let owned =
-            Owned { area: shelf.area, addresses: addresses_of(&self.owner), floating: self.floating(shelf) };
+        let owned = Owned {
+            area: shelf.area,
+            addresses: service.addresses(&self.owner),
+            floating: self.floating(shelf),
+        };
         service.collections.of(&self.database, shelf.info.number, owned)
     }
 
@@ -230,6 +282,17 @@ impl Shelf {
 
     pub(crate) fn property(&self, namespace: &str, local: &str) -> Option<&Element> {
         self.properties.iter().find(|property| property.is(namespace, local))
+    }
+
+    /// Whether messages about meetings lie there, and nothing that anybody has put there.
+    pub(crate) fn is_inbox(&self) -> bool {
+        self.area == Area::Calendars && self.segment == INBOX
+    }
+
+    /// Whether what is in it takes time (RFC 6638, section 9.1).
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.property(CALDAV, "schedule-calendar-transp")
+            .is_none_or(|transparency| transparency.child(CALDAV, "transparent").is_none())
     }
 
     /// The components that it takes.
@@ -282,6 +345,11 @@ fn kinds_of(info: &FolderInfo) -> Vec<ComponentKind> {
     let set = properties.iter().find(|property| property.is(CALDAV, "supported-calendar-component-set"));
     let kinds = set.map(kinds_in).filter(|kinds| !kinds.is_empty());
     kinds.unwrap_or_else(|| ALL_KINDS.to_vec())
+}
+
+/// Whether a segment means something else than a collection of its owner's.
+pub(crate) fn is_reserved(area: Area, segment: &str) -> bool {
+    area == Area::Calendars && [INBOX, OUTBOX].iter().any(|name| segment.eq_ignore_ascii_case(name))
 }
 
 fn takes(area: Area, kind: FolderKind) -> bool {

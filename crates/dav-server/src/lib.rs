@@ -19,7 +19,9 @@ mod properties;
 mod propfind;
 mod refusal;
 mod report;
+mod scheduling;
 mod service;
 mod sync;
 
+pub use scheduling::DavMail;
 pub use service::{DavParts, DavService};

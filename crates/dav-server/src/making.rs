@@ -30,6 +30,10 @@ impl DavService {
         home.check_editor()?;
         let made = MakeCollection::parse(&asked.request.body, is_calendar, XmlLimits::default())?;
         check_kind(*area, &made)?;
+        if crate::home::is_reserved(*area, collection) {
+            let reason = "This name is for messages about meetings.";
+            return Err(Refusal::forbidden((CALDAV, "calendar-collection-location-ok"), reason));
+        }
         if home.find_shelf(*area, collection)?.is_some() {
             let reason = "There is something under this path already.";
             let condition = (DAV, "resource-must-be-null");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use scrinium_calendar::busy::BusyTime;
+use scrinium_calendar::busy::{BusyKind, BusyTime};
 use scrinium_calendar::index::{Entry, EntryKey, IndexParts, IndexWindow, SeriesEntry, scans};
 use scrinium_calendar::series::{InstantRange, Series};
 use scrinium_calendar::zone::{Instant, Zone};
@@ -83,15 +83,36 @@ impl Occurrences {
         found
     }
 
-    /// Adds what takes time in a span.
-    pub(crate) fn add_busy(&self, busy: &mut BusyTime, addresses: &[String], floating: &Zone) {
-        let range = busy.range();
-        let mut add = |entry: &Entry| {
+    /// Adds what takes time in a span, but for one member.
+    pub(crate) fn add_busy(
+        &self,
+        busy: &mut BusyTime,
+        addresses: &[String],
+        floating: &Zone,
+        but_for: Option<u64>,
+    ) {
+        self.each_taken(busy.range(), (addresses, floating), but_for, |entry| {
             let (from, to) = entry.instants(floating);
             busy.add(from, to, entry.kind);
+        });
+    }
+
+    /// Hands on each occurrence that takes time in a span, but for those of one member.
+    pub(crate) fn each_taken(
+        &self,
+        range: InstantRange,
+        (addresses, floating): (&[String], &Zone),
+        but_for: Option<u64>,
+        mut taken: impl FnMut(&Entry),
+    ) {
+        let mut add = |entry: &Entry| {
+            if entry.kind != BusyKind::Free {
+                taken(entry);
+            }
         };
-        self.entries_in(range, floating).for_each(|(_, entry)| add(entry));
-        for series in self.series.values().flatten() {
+        let counts = |uid: u64| but_for != Some(uid);
+        self.entries_in(range, floating).filter(|(uid, _)| counts(*uid)).for_each(|(_, entry)| add(entry));
+        for series in self.series.iter().filter(|(uid, _)| counts(**uid)).flat_map(|(_, all)| all) {
             if series.may_answer(range, self.window) {
                 let beyond = series.answer(range, self.window, addresses, floating, BEYOND_MAX);
                 beyond.iter().for_each(&mut add);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_calendar::event::ComponentKind;
 use scrinium_calendar::zone::Zone;
 use scrinium_dav::answer::{Resource, href_property};
 use scrinium_dav::data::{address_data, calendar_data};
@@ -14,10 +15,10 @@ use scrinium_directory::Person;
 
 use crate::collection::Member;
 use crate::document::{RESOURCE_BYTES_MAX, media_type};
-use crate::home::{Home, Shelf, component_set};
+use crate::home::{Home, INBOX, OUTBOX, Shelf, component_set};
 
 /// Properties that are made here and cannot be set (RFC 4918, section 16, `cannot-modify-protected-property`).
-const PROTECTED: [(&str, &str); 31] = [
+const PROTECTED: [(&str, &str); 36] = [
     (DAV, "resourcetype"),
     (DAV, "getetag"),
     (DAV, "getcontenttype"),
@@ -44,6 +45,11 @@ const PROTECTED: [(&str, &str); 31] = [
     (CALDAV, "supported-collation-set"),
     (CALDAV, "calendar-home-set"),
     (CALDAV, "calendar-user-address-set"),
+    (CALDAV, "calendar-user-type"),
+    (CALDAV, "schedule-inbox-URL"),
+    (CALDAV, "schedule-outbox-URL"),
+    (CALDAV, "schedule-default-calendar-URL"),
+    (CALDAV, "schedule-tag"),
     (CARDDAV, "addressbook-home-set"),
     (CARDDAV, "supported-address-data"),
     (CARDDAV, "max-resource-size"),
@@ -60,7 +66,13 @@ pub(crate) fn is_protected(name: &Name) -> bool {
 pub(crate) enum Target<'a> {
     /// What only leads on.
     Junction,
-    Principal(Arc<Person>),
+    Principal {
+        person: Arc<Person>,
+        /// All addresses.
+        addresses: Vec<String>,
+    },
+    /// Where questions go.
+    Outbox(&'a Home),
     Home {
         home: &'a Home,
         change: u64,
@@ -114,7 +126,7 @@ impl Resource for Told<'_> {
                     .map(|local| name(DAV, local))
                     .collect();
             }
-            Target::Junction | Target::Principal(_) | Target::Home { .. } => {}
+            Target::Junction | Target::Principal { .. } | Target::Outbox(_) | Target::Home { .. } => {}
         }
         // Each once, also where a client has set it.
         let mut seen = Vec::with_capacity(names.len());
@@ -189,11 +201,11 @@ impl Told<'_> {
             "owner" => href_property(DAV, local, &principal_of(self.owner()?)),
             "supported-report-set" => self.reports(),
             "principal-URL" => match &self.target {
-                Target::Principal(person) => href_property(DAV, local, &principal_of(person)),
+                Target::Principal { person, .. } => href_property(DAV, local, &principal_of(person)),
                 _ => return None,
             },
             "group-membership" | "group-member-set" | "alternate-URI-set"
-                if matches!(self.target, Target::Principal(_)) =>
+                if matches!(self.target, Target::Principal { .. }) =>
             {
                 element()
             }
@@ -216,12 +228,18 @@ impl Told<'_> {
 
     fn caldav(&self, local: &str) -> Option<Element> {
         let element = || Element::new(CALDAV, local);
-        if let Target::Principal(person) = &self.target {
+        if let Target::Principal { person, addresses } = &self.target {
+            let scheduling = |collection: &str| {
+                let (area, person) = (Area::Calendars, person.short_name.clone());
+                let place = Place::Collection { area, person, collection: collection.to_owned() };
+                href_property(CALDAV, local, &place.href())
+            };
             return Some(match local {
+                "schedule-inbox-URL" => scheduling(INBOX),
+                "schedule-outbox-URL" => scheduling(OUTBOX),
                 "calendar-home-set" => href_property(CALDAV, local, &home_of(Area::Calendars, person)),
                 "calendar-user-address-set" => {
-                    let addresses = person.internet_address.iter().chain(&person.addresses);
-                    let addresses = addresses.map(|address| format!("mailto:{address}"));
+                    let addresses = addresses.iter().map(|address| format!("mailto:{address}"));
                     let hrefs = addresses.chain([principal_of(person)]);
                     element().with_all(hrefs.map(|href| Element::new(DAV, "href").with_text(&href)))
                 }
@@ -229,9 +247,17 @@ impl Told<'_> {
                 _ => return None,
             });
         }
-        let Target::Shelf { shelf, .. } = &self.target else { return None };
+        if let Target::Member { member, .. } = &self.target {
+            let tag = member.schedule_tag.as_ref().filter(|_| local == "schedule-tag")?;
+            return Some(element().with_text(&format!("\"{tag}\"")));
+        }
+        let Target::Shelf { home, shelf, .. } = &self.target else { return None };
         if shelf.area != Area::Calendars {
             return None;
+        }
+        if shelf.is_inbox() && local == "schedule-default-calendar-URL" {
+            let usual = home.usual_calendar(ComponentKind::Event).ok()?;
+            return Some(href_property(CALDAV, local, &home.place(&usual).href()));
         }
         Some(match local {
             "supported-calendar-component-set" => component_set(&shelf.kinds()),
@@ -252,7 +278,7 @@ impl Told<'_> {
     }
 
     fn carddav(&self, local: &str) -> Option<Element> {
-        if let Target::Principal(person) = &self.target {
+        if let Target::Principal { person, .. } = &self.target {
             return (local == "addressbook-home-set")
                 .then(|| href_property(CARDDAV, local, &home_of(Area::Contacts, person)));
         }
@@ -278,10 +304,10 @@ impl Told<'_> {
         match (&self.target, local) {
             (Target::Shelf { token, .. }, "getctag") => Some(element.with_text(token)),
             (Target::Home { change, .. }, "getctag") => Some(element.with_text(&change.to_string())),
-            (Target::Principal(person), "email-address-set") => {
+            (Target::Principal { addresses, .. }, "email-address-set") => {
                 let address =
                     |address: &String| Element::new(CALENDAR_SERVER, "email-address").with_text(address);
-                Some(element.with_all(person.internet_address.iter().map(address)))
+                Some(element.with_all(addresses.iter().map(address)))
             }
             _ => None,
         }
@@ -299,13 +325,14 @@ impl Told<'_> {
             Target::Home { home, .. } | Target::Shelf { home, .. } | Target::Member { home, .. } => {
                 Some(*home)
             }
-            Target::Junction | Target::Principal(_) => None,
+            Target::Outbox(home) => Some(*home),
+            Target::Junction | Target::Principal { .. } => None,
         }
     }
 
     fn owner(&self) -> Option<&Arc<Person>> {
         match &self.target {
-            Target::Principal(person) => Some(person),
+            Target::Principal { person, .. } => Some(person),
             _ => self.home().map(|home| &home.owner),
         }
     }
@@ -316,7 +343,8 @@ impl Told<'_> {
                 let set = shelf.property(DAV, "displayname").map(Element::text);
                 Some(set.unwrap_or_else(|| shelf.segment.clone()))
             }
-            Target::Principal(person) => Some(person.shown_name().to_owned()),
+            Target::Principal { person, .. } => Some(person.shown_name().to_owned()),
+            Target::Outbox(_) => Some("Outbox".to_owned()),
             Target::Home { home, .. } => Some(home.owner.shown_name().to_owned()),
             Target::Junction | Target::Member { .. } => None,
         }
@@ -327,7 +355,11 @@ impl Told<'_> {
         let collection = || Element::new(DAV, "collection");
         match &self.target {
             Target::Junction | Target::Home { .. } => element.with(collection()),
-            Target::Principal(_) => element.with(collection()).with(Element::new(DAV, "principal")),
+            Target::Principal { .. } => element.with(collection()).with(Element::new(DAV, "principal")),
+            Target::Outbox(_) => element.with(collection()).with(Element::new(CALDAV, "schedule-outbox")),
+            Target::Shelf { shelf, .. } if shelf.is_inbox() => {
+                element.with(collection()).with(Element::new(CALDAV, "schedule-inbox"))
+            }
             Target::Shelf { shelf, .. } => element.with(collection()).with(match shelf.area {
                 Area::Calendars => Element::new(CALDAV, "calendar"),
                 Area::Contacts => Element::new(CARDDAV, "addressbook"),
@@ -347,7 +379,24 @@ impl Told<'_> {
         {
             names.push((CALDAV, "read-free-busy"));
         }
-        if self.home().is_some_and(Home::is_editor) {
+        match &self.target {
+            // RFC 6638, section 6.
+            Target::Outbox(_) => names.extend(
+                ["schedule-send", "schedule-send-invite", "schedule-send-reply", "schedule-send-freebusy"]
+                    .map(|name| (CALDAV, name)),
+            ),
+            Target::Shelf { shelf, .. } if shelf.is_inbox() => names.extend(
+                [
+                    "schedule-deliver",
+                    "schedule-deliver-invite",
+                    "schedule-deliver-reply",
+                    "schedule-query-freebusy",
+                ]
+                .map(|name| (CALDAV, name)),
+            ),
+            _ => {}
+        }
+        if self.home().is_some_and(Home::is_editor) && !matches!(self.target, Target::Outbox(_)) {
             names.extend(
                 ["write", "write-content", "write-properties", "bind", "unbind"].map(|name| (DAV, name)),
             );
@@ -384,7 +433,7 @@ impl Told<'_> {
                         .extend(["addressbook-query", "addressbook-multiget"].map(|name| (CARDDAV, name))),
                 }
             }
-            Target::Junction | Target::Principal(_) => names.extend(
+            Target::Junction | Target::Principal { .. } | Target::Outbox(_) => names.extend(
                 ["principal-property-search", "principal-search-property-set", "principal-match"]
                     .map(|name| (DAV, name)),
             ),

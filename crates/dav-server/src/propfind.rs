@@ -14,12 +14,13 @@ use scrinium_dav_wire::header::Depth;
 use scrinium_dav_wire::multistatus::MultistatusWriter;
 use scrinium_dav_wire::request::PropFind;
 use scrinium_dav_wire::xml::XmlLimits;
+use scrinium_directory::Person;
 
 use crate::collection::Member;
-use crate::home::{Home, Shelf};
+use crate::home::{Home, OUTBOX, Shelf};
 use crate::properties::{Target, Told, content_type};
 use crate::refusal::{Refusal, Result, too_many};
-use crate::service::{Asked, DavService, empty, set_tag, xml};
+use crate::service::{Asked, DavService, empty, set_schedule_tag, set_tag, xml};
 use crate::{document, sync};
 
 /// An answer about many resources is at most this long.
@@ -75,6 +76,12 @@ impl<'a> Answers<'a> {
     }
 }
 
+fn push_outbox(answers: &mut Answers<'_>, home: &Home) {
+    let (area, person) = (Area::Calendars, home.owner.short_name.clone());
+    let place = Place::Collection { area, person, collection: OUTBOX.to_owned() };
+    answers.push(place, Target::Outbox(home));
+}
+
 impl DavService {
     pub(crate) fn propfind(&self, asked: &Asked<'_>) -> Result<Response<Bytes>> {
         let question = Question::from(PropFind::parse(&asked.request.body, XmlLimits::default())?);
@@ -106,7 +113,7 @@ impl DavService {
             }
             Place::Principal { person } => {
                 let person = self.visible_person(asked, person)?;
-                answers.push(asked.place.clone(), Target::Principal(person));
+                answers.push(asked.place.clone(), self.principal(person));
             }
             Place::Home { area, person } => {
                 let home = self.home(person, asked.identity)?;
@@ -118,6 +125,16 @@ impl DavService {
                 for shelf in shelves.iter().filter(|_| is_deep) {
                     self.push_shelf(&mut answers, &home, shelf)?;
                 }
+                if is_deep && *area == Area::Calendars && self.has_outbox(&home) {
+                    push_outbox(&mut answers, &home);
+                }
+            }
+            Place::Collection { area: Area::Calendars, person, collection } if collection == OUTBOX => {
+                let home = self.home(person, asked.identity)?;
+                if !self.has_outbox(&home) {
+                    return Err(Refusal::missing());
+                }
+                push_outbox(&mut answers, &home);
             }
             Place::Collection { area, person, collection } => {
                 let home = self.home(person, asked.identity)?;
@@ -140,6 +157,19 @@ impl DavService {
         Ok(answers.finish(None))
     }
 
+    fn has_outbox(&self, home: &Home) -> bool {
+        home.is_owner && self.mail.is_some()
+    }
+
+    /// A person as a resource.
+    pub(crate) fn principal(&self, person: Arc<Person>) -> Target<'static> {
+        let addresses = match &self.mail {
+            Some(mail) => mail.resolver.addresses_of(&person),
+            None => person.internet_address.iter().chain(&person.addresses).cloned().collect(),
+        };
+        Target::Principal { person, addresses }
+    }
+
     /// Of people and homes the one who asks sees the own; others are found by who knows their names.
     fn push_own(&self, asked: &Asked<'_>, answers: &mut Answers<'_>) -> Result<()> {
         let Some(person) = &asked.person else { return Ok(()) };
@@ -151,17 +181,13 @@ impl DavService {
                 let change = shelves.iter().map(|shelf| shelf.info.change_number).max().unwrap_or(0);
                 answers.push(Place::Home { area, person: name }, Target::Home { home: &home, change });
             }
-            _ => answers.push(Place::Principal { person: name }, Target::Principal(Arc::clone(person))),
+            _ => answers.push(Place::Principal { person: name }, self.principal(Arc::clone(person))),
         }
         Ok(())
     }
 
     /// A person whom the one who asks may know: who may read their document in the directory, or somewhere of theirs.
-    pub(crate) fn visible_person(
-        &self,
-        asked: &Asked<'_>,
-        name: &str,
-    ) -> Result<Arc<scrinium_directory::Person>> {
+    pub(crate) fn visible_person(&self, asked: &Asked<'_>, name: &str) -> Result<Arc<Person>> {
         let person = self.person(name).ok_or_else(Refusal::missing)?;
         let is_own = asked.person.as_ref().is_some_and(|asker| asker.id == person.id);
         if is_own || self.reads_person(asked, &person)? {
@@ -170,7 +196,7 @@ impl DavService {
         Err(Refusal::missing())
     }
 
-    fn reads_person(&self, asked: &Asked<'_>, person: &scrinium_directory::Person) -> Result<bool> {
+    fn reads_person(&self, asked: &Asked<'_>, person: &Person) -> Result<bool> {
         let directory = self.directory.databases().get(scrinium_directory::DIRECTORY_DATABASE)?;
         let access = directory.access(asked.identity)?;
         if access.level() < scrinium_database::Level::Reader {
@@ -282,6 +308,9 @@ impl DavService {
         }
         let mut response = Response::new(Bytes::from(source));
         set_tag(&mut response, &tag);
+        if let Some(schedule_tag) = member.schedule_tag.as_deref().filter(|_| member.tag == tag) {
+            set_schedule_tag(&mut response, Some(schedule_tag));
+        }
         if let Ok(kind) = HeaderValue::try_from(content_type(*area, &member)) {
             response.headers_mut().insert(CONTENT_TYPE, kind);
         }

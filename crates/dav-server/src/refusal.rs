@@ -16,6 +16,8 @@ pub(crate) const XML: HeaderValue = HeaderValue::from_static("application/xml; c
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
+    /// What the database said, where it was the database.
+    error: Option<Box<DatabaseError>>,
     /// What `DAV:error` holds, if something was violated.
     condition: Option<Box<Element>>,
     reason: String,
@@ -25,7 +27,12 @@ pub(crate) type Result<T> = std::result::Result<T, Refusal>;
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
-        Self { status, condition: None, reason: reason.into() }
+        Self { status, error: None, condition: None, reason: reason.into() }
+    }
+
+    /// What the database said, or else why it is refused.
+    pub(crate) fn into_error(self) -> std::result::Result<DatabaseError, String> {
+        self.error.map(|error| *error).ok_or(self.reason)
     }
 
     /// With the precondition that was violated.
@@ -82,7 +89,14 @@ impl Refusal {
 
 impl From<DatabaseError> for Refusal {
     fn from(error: DatabaseError) -> Self {
-        let status = match &error {
+        let refusal = Self::of_error(&error);
+        Self { error: Some(Box::new(error)), ..refusal }
+    }
+}
+
+impl Refusal {
+    fn of_error(error: &DatabaseError) -> Self {
+        let status = match error {
             DatabaseError::NotFound { .. } => return Self::missing(),
             DatabaseError::Forbidden { .. } | DatabaseError::Unauthorized { .. } => return Self::read_only(),
             DatabaseError::Conflict => return Self::condition_failed(),

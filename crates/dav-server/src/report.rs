@@ -21,7 +21,6 @@ use scrinium_dav_wire::{CALDAV, CALENDAR_SERVER, CARDDAV, ComponentFilter, Conta
 use scrinium_directory::{Found, NameLookup as _, Person};
 
 use crate::collection::Member;
-use crate::document::addresses_of;
 use crate::home::{Home, Shelf, zone_of};
 use crate::properties::{Target, Told};
 use crate::propfind::{ANSWER_BYTES_MAX, Answers};
@@ -69,7 +68,8 @@ impl DavService {
                 let question = Question::of(properties);
                 let mut answers = Answers::new(asked, &question);
                 if let Some(person) = &asked.person {
-                    push_principal(&mut answers, person);
+                    let place = Place::Principal { person: person.short_name.clone() };
+                    answers.push(place, self.principal(Arc::clone(person)));
                 }
                 Ok(answers.finish(None))
             }
@@ -241,13 +241,10 @@ impl DavService {
         }
         let mut busy = BusyTime::new(instants(range));
         let floating = home.floating(&shelf);
-        let is_opaque = shelf
-            .property(CALDAV, "schedule-calendar-transp")
-            .is_none_or(|transparency| transparency.child(CALDAV, "transparent").is_none());
-        if is_opaque {
-            let addresses = addresses_of(&home.owner);
+        if shelf.is_opaque() && !shelf.is_inbox() {
+            let addresses = self.addresses(&home.owner);
             home.collection(self, &shelf)
-                .with(|contents| contents.occurrences.add_busy(&mut busy, &addresses, &floating))?;
+                .with(|contents| contents.occurrences.add_busy(&mut busy, &addresses, &floating, None))?;
         }
         let head = FreeBusyHead { now: self.now(), ..FreeBusyHead::default() };
         let calendar = scrinium_calendar::busy::write(&busy, head);
@@ -321,7 +318,7 @@ impl DavService {
             scrinium_dav::answer::response(place.href(), question, &told, asked.preferences.return_minimal)
         };
         match place {
-            Place::Principal { person } => Ok(tell(Target::Principal(self.visible_person(asked, person)?))),
+            Place::Principal { person } => Ok(tell(self.principal(self.visible_person(asked, person)?))),
             Place::Home { area, person } => {
                 let home = self.home(person, asked.identity)?;
                 let change = home.shelves(*area)?.iter().map(|shelf| shelf.info.change_number).max();
@@ -378,16 +375,12 @@ impl DavService {
             let mut all = searches.iter().map(|search| fits(&person, search));
             let is_meant = if any_of { all.any(|fits| fits) } else { all.all(|fits| fits) };
             if is_meant && self.visible_person(asked, &person.short_name).is_ok() {
-                push_principal(&mut answers, &person);
+                let place = Place::Principal { person: person.short_name.clone() };
+                answers.push(place, self.principal(person));
             }
         }
         Ok(answers.finish(None))
     }
-}
-
-fn push_principal(answers: &mut Answers<'_>, person: &Arc<Person>) {
-    let place = Place::Principal { person: person.short_name.clone() };
-    answers.push(place, Target::Principal(Arc::clone(person)));
 }
 
 fn count(properties: &[ExpandedProperty]) -> usize {

@@ -16,13 +16,15 @@ use scrinium_http::{Dav, DavOutcome, DavRequest};
 
 use crate::collection::Collections;
 use crate::refusal::{Refusal, Result};
+use crate::scheduling::DavMail;
 
 /// What is announced (RFC 4918, section 10.1).
-const CLASSES: &str = "1, 3, access-control, extended-mkcol, calendar-access, addressbook";
+const CLASSES: &str =
+    "1, 3, access-control, extended-mkcol, calendar-access, calendar-auto-schedule, addressbook";
 
 /// The methods of a resource.
 const METHODS: &str =
-    "OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, MKCOL, MKCALENDAR, COPY, MOVE, REPORT";
+    "OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, MKCOL, MKCALENDAR, COPY, MOVE, REPORT, POST";
 
 /// What the service needs.
 pub struct DavParts {
@@ -32,6 +34,8 @@ pub struct DavParts {
     pub directory: Arc<Directory>,
     /// The time.
     pub clock: Clock,
+    /// Where messages about meetings go. Without it nobody is told of any.
+    pub mail: Option<DavMail>,
 }
 
 /// Answers CalDAV and CardDAV.
@@ -40,6 +44,7 @@ pub struct DavService {
     pub(crate) directory: Arc<Directory>,
     clock: Clock,
     pub(crate) collections: Collections,
+    pub(crate) mail: Option<DavMail>,
 }
 
 /// A request, taken apart.
@@ -67,12 +72,16 @@ impl DavService {
     /// A service over these databases.
     #[must_use]
     pub fn new(parts: DavParts) -> Self {
-        let DavParts { databases, directory, clock } = parts;
-        Self { databases, directory, clock, collections: Collections::default() }
+        let DavParts { databases, directory, clock, mail } = parts;
+        Self { databases, directory, clock, collections: Collections::default(), mail }
     }
 
     pub(crate) fn now(&self) -> Instant {
         Instant(i64::try_from(self.clock.now_s()).unwrap_or(i64::MAX))
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
     }
 
     fn outcome(&self, request: &DavRequest) -> Result<DavOutcome> {
@@ -90,6 +99,7 @@ impl DavService {
             "PROPFIND" => self.propfind(&asked),
             "REPORT" => self.report(&asked),
             "GET" => self.get(&asked),
+            "POST" => self.post(&asked),
             "MKCOL" => self.make_collection(&asked, false),
             "MKCALENDAR" => self.make_collection(&asked, true),
             "PROPPATCH" => self.change_properties(&asked),
@@ -137,6 +147,13 @@ pub(crate) fn xml(status: StatusCode, text: String) -> Response<Bytes> {
     *response.status_mut() = status;
     response.headers_mut().insert(http::header::CONTENT_TYPE, crate::refusal::XML);
     with_classes(response)
+}
+
+/// Sets the tag of a meeting (RFC 6638, section 8.3).
+pub(crate) fn set_schedule_tag(response: &mut Response<Bytes>, tag: Option<&str>) {
+    if let Some(value) = tag.and_then(|tag| HeaderValue::try_from(format!("\"{tag}\"")).ok()) {
+        response.headers_mut().insert(HeaderName::from_static("schedule-tag"), value);
+    }
 }
 
 /// Sets the tag of a resource.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION};
 use http::{HeaderMap, Method, Response, StatusCode};
-use scrinium_database::{Identity, Update, Updated};
+use scrinium_database::{Identity, TransactionUpdate, Update, Updated};
 
 use crate::address::Address;
 use crate::authority::Service;
@@ -35,10 +35,47 @@ pub type DavFinish = Box<
     dyn FnOnce(scrinium_database::Result<Vec<scrinium_database::Result<Updated>>>) -> Response<Bytes> + Send,
 >;
 
+/// What is being stored: in one database, or in several.
+#[must_use = "it is durable only when it was waited for"]
+pub enum DavUpdate {
+    /// In one.
+    Alone(Update),
+    /// In several, as one batch. What becomes of the edits of the first one counts.
+    Together(TransactionUpdate),
+}
+
+impl DavUpdate {
+    /// Waits until it is durable, without holding a thread.
+    ///
+    /// # Errors
+    /// What the store reports; then nothing of it may be taken as stored.
+    pub async fn durable(self) -> scrinium_database::Result<Vec<scrinium_database::Result<Updated>>> {
+        match self {
+            Self::Alone(update) => update.durable().await,
+            Self::Together(update) => update.durable().await.map(first_part),
+        }
+    }
+
+    /// The same on a thread that waits.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait(self) -> scrinium_database::Result<Vec<scrinium_database::Result<Updated>>> {
+        match self {
+            Self::Alone(update) => update.wait(),
+            Self::Together(update) => update.wait().map(first_part),
+        }
+    }
+}
+
+fn first_part(parts: Vec<Vec<Updated>>) -> Vec<scrinium_database::Result<Updated>> {
+    parts.into_iter().next().unwrap_or_default().into_iter().map(Ok).collect()
+}
+
 /// An answer that waits until something is durable.
 pub struct DavStoring {
     /// What is being stored.
-    pub update: Update,
+    pub update: DavUpdate,
     /// Makes the answer.
     pub finish: DavFinish,
 }

@@ -107,7 +107,7 @@ pub use authority::{
     ProviderEnding, ProviderReturn, ProviderSignIn, ProxiedName, SecondStep, Service, Session, SessionToken,
     SignIn, Verification,
 };
-pub use dav::{Dav, DavFinish, DavOutcome, DavRequest, DavStoring};
+pub use dav::{Dav, DavFinish, DavOutcome, DavRequest, DavStoring, DavUpdate};
 pub use error::HttpError;
 pub use mail_rules::{MailRules, MailRulesOf, MailRulesRefusal};
 pub use mail_setup::MailSetup;

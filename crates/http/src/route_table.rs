@@ -212,11 +212,12 @@ const fn dav_query(method: &'static str, operation: Operation, handler: Handler)
 }
 
 /// All that can be done with calendars, address books and what is in them.
-static DAV_METHODS: [MethodRoute; 11] = [
+static DAV_METHODS: [MethodRoute; 12] = [
     act("OPTIONS", Operation::Other, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
     get(Operation::OpenNote, PERSON, NONE, |c, b| Box::pin(dav::answer(c, b))),
     dav_query("PROPFIND", Operation::ReadEntries, |c, b| Box::pin(dav::answer(c, b))),
     dav_query("REPORT", Operation::Search, |c, b| Box::pin(dav::answer(c, b))),
+    dav_query("POST", Operation::Search, |c, b| Box::pin(dav::answer(c, b))),
     act("PUT", Operation::UpdateNote, PERSON, DAV_RESOURCE, NONE, |c, b| Box::pin(dav::answer(c, b))),
     act("DELETE", Operation::DeleteNote, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
     act("PROPPATCH", Operation::FolderDefine, PERSON, DAV_QUERY, NONE, |c, b| Box::pin(dav::answer(c, b))),

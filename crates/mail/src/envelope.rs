@@ -52,6 +52,8 @@ pub struct EnvelopeItems {
 pub struct SenderVerdict {
     /// The domain of the return path vouches for the message.
     pub is_vouched_for: bool,
+    /// The domain of the author does, by DMARC.
+    pub is_author_vouched_for: bool,
     /// The author's domain does not, and asks for such messages to be put aside (`p=quarantine`).
     pub is_suspect: bool,
 }

@@ -18,6 +18,7 @@ use scrinium_statistics::{Counter, Operation, Registry};
 use scrinium_views::OpenDatabase;
 use serde_json::{Map, Value};
 
+use crate::calendars::brings_calendar;
 use crate::mail_file::open_mail_file;
 use crate::mailbox::{DepositError, Deposited, IncomingMessage, Mailboxes};
 use crate::memo::{check_mailable, field};
@@ -46,6 +47,8 @@ struct SharedIncoming {
     deliveries: Operation,
     delivered: Counter,
     routed: Counter,
+    /// Messages about meetings are the router's to deliver.
+    has_calendars: bool,
     on_routed: Option<OnRouted>,
 }
 
@@ -99,9 +102,16 @@ impl IncomingMail {
             deliveries: statistics.operation("MAIL_DELIVER"),
             delivered: statistics.counter("Mail.Delivered"),
             routed: statistics.counter("Mail.Routed"),
+            has_calendars: false,
             on_routed: None,
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Leaves messages about meetings to the router, which has them filed.
+    #[must_use]
+    pub fn with_calendars(self) -> Self {
+        Self { shared: Arc::new(SharedIncoming { has_calendars: true, ..(*self.shared).clone() }) }
     }
 
     /// Calls `told` with every message that went straight into mail files; it must not wait.
@@ -216,6 +226,9 @@ impl SharedIncoming {
                 Some(copy) => copy,
                 None => copy.insert(self.copy_of(message, &first.database)?),
             };
+            if self.has_calendars && brings_calendar(&copy.memo) {
+                return Ok(Direct::NotAlone);
+            }
             let known_by = is_stable.then_some(id.as_str());
             let targets = match self.judged((&missing, files.len()), (message, &copy.memo, known_by))? {
                 Ok(targets) => targets,
@@ -359,7 +372,7 @@ impl SharedIncoming {
 /// Whether a batch can hold changes of all these databases.
 fn share_a_batch(files: &[MailFile]) -> bool {
     let Some((first, others)) = files.split_first() else { return false };
-    let of = |file: &MailFile| (file.database.volume().to_owned(), file.database.properties());
+    let of = |file: &MailFile| (file.database.volume().to_owned(), file.database.properties().logged);
     others.iter().all(|file| of(file) == of(first))
 }
 

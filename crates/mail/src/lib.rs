@@ -11,6 +11,7 @@
 
 mod address;
 mod authors;
+mod calendars;
 mod envelope;
 pub mod import;
 mod inbox;
@@ -33,6 +34,7 @@ mod time;
 
 pub use address::{WrittenAddress, format_address};
 pub use authors::authors_of;
+pub use calendars::{AuthorProof, CalendarArrival, CalendarKeeper};
 pub use envelope::{
     EnvelopeItems, RecipientItems, SERVER_FIELDS, SenderVerdict, keep_server_fields, note_submitter,
 };
@@ -48,7 +50,7 @@ pub use message::{
 };
 pub use outgoing::{
     MessageComposer, OUTGOING_DATABASE, OutgoingOptions, OutgoingQueue, QUEUE_KEEPER, QUEUED_FORM,
-    QueuedDocument, QueuedDocumentError,
+    QueuedDocument, QueuedDocumentError, WrittenMessage, WrittenPart,
 };
 pub use quarantine::{HeldMail, Quarantine};
 pub use recipients::{

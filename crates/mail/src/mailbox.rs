@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
 use scrinium_database::{
-    Access, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, QuotaState, Updated,
+    Access, DatabaseError, Edit, EditMode, InitialAccess, NewAttachment, QuotaState, TransactionPart, Updated,
 };
 use scrinium_directory::Person;
 use scrinium_statistics::{Operation, Registry};
@@ -195,6 +195,39 @@ impl Mailboxes {
             Err(DatabaseError::Conflict) => Ok(Deposited::Before),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Messages on their way into a mail.box, each once for its id, as a part of a larger change: all of them go into the one that
+    /// the first id leads to. `None` where they were all deposited before.
+    ///
+    /// # Errors
+    /// As [`deposit_message`](Self::deposit_message).
+    pub fn part_of(
+        &self,
+        messages: &[(String, IncomingMessage)],
+    ) -> Result<Option<TransactionPart>, DepositError> {
+        let Some((first, _)) = messages.first() else { return Ok(None) };
+        let database = self.database_of(first)?;
+        let mut edits = Vec::with_capacity(messages.len());
+        for (id, message) in messages {
+            if was_delivered(database, id)? {
+                continue;
+            }
+            let memo = message.memo(&self.clock)?;
+            check_mailable(&memo)?;
+            let attachments = vec![attachment_of(database, &message.source)?];
+            let json = Value::Object(memo).to_string().into();
+            edits.push(Edit { id: Some(id.clone()), json, attachments, ..Edit::default() });
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(TransactionPart {
+            database: Arc::clone(database.database()),
+            access: Access::of_the_server("depositing mail"),
+            conditions: Vec::new(),
+            edits,
+        }))
     }
 
     /// The same one for the same id, so that a message that comes again meets the first.

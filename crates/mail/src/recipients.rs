@@ -215,6 +215,21 @@ impl Resolver {
         })
     }
 
+    /// All addresses of a person, the one that they write from first.
+    #[must_use]
+    pub fn addresses_of(&self, person: &Person) -> Vec<String> {
+        let first = self.mailbox_of(person).map(|mailbox| mailbox.to_string());
+        let listed = person.internet_address.iter().chain(&person.addresses).cloned();
+        let by_short_name = self.local_domains.iter().map(|domain| format!("{}@{domain}", person.short_name));
+        let mut own: Vec<String> = Vec::new();
+        for address in first.into_iter().chain(listed).chain(by_short_name) {
+            if !own.iter().any(|known| known.eq_ignore_ascii_case(&address)) {
+                own.push(address);
+            }
+        }
+        own
+    }
+
     /// The name under which the directory knows who logs in: an address at one of our domains that the directory does not have is the
     /// short name before the `@`.
     #[must_use]
@@ -229,11 +244,6 @@ impl Resolver {
     #[must_use]
     pub fn is_local(&self, domain: &str) -> bool {
         self.has_short_names(domain) || self.lookup.domain(domain).is_some()
-    }
-
-    /// Domains whose addresses are `short name@domain`, in lower case.
-    pub(crate) fn local_domains(&self) -> &[String] {
-        &self.local_domains
     }
 
     /// Whether addresses of this domain are people's short names here.

@@ -8,7 +8,7 @@ use scrinium_accounting::Accounts;
 use scrinium_administration::{Requests, RequestsHandle};
 use scrinium_catalog::Databases;
 use scrinium_clock::milliseconds;
-use scrinium_dav_server::{DavParts, DavService};
+use scrinium_dav_server::{DavMail, DavParts, DavService};
 use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, follow, http_port};
 use scrinium_mail::{
@@ -93,7 +93,9 @@ impl Running {
         let log_writer = log.start(&storage.databases, ground.configuration(), statistics);
         let mailboxes =
             Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
+        let calendars = calendars(&storage.databases, &directory, (&mailboxes, &resolver), ground);
         let (router, outgoing) = router(ground, &settings, &storage.databases, (&mailboxes, &resolver))?;
+        let router = router.with_calendars(calendars.clone());
 
         let accounts = limits::accounts(&settings, files, ground.clock().clone());
         let parts = PeopleParts {
@@ -109,7 +111,7 @@ impl Running {
         let state = http_state(ground, &settings, people, (&storage.databases, &accounts));
         state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
         state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), &settings, ground.name())));
-        state.set_dav(calendars(&storage.databases, &directory, ground));
+        state.set_dav(calendars);
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
         let notices = mailboxes.clone();
@@ -188,9 +190,20 @@ impl Running {
 }
 
 /// What answers calendar programs.
-fn calendars(databases: &Databases, directory: &Arc<Directory>, ground: &Ground) -> Arc<DavService> {
+fn calendars(
+    databases: &Databases,
+    directory: &Arc<Directory>,
+    (mailboxes, resolver): (&Mailboxes, &Resolver),
+    ground: &Ground,
+) -> Arc<DavService> {
     let (databases, directory) = (databases.clone(), Arc::clone(directory));
-    Arc::new(DavService::new(DavParts { databases, directory, clock: ground.clock().clone() }))
+    let mail = DavMail { mailboxes: mailboxes.clone(), resolver: resolver.clone() };
+    Arc::new(DavService::new(DavParts {
+        databases,
+        directory,
+        clock: ground.clock().clone(),
+        mail: Some(mail),
+    }))
 }
 
 /// Goes on with what is renamed and removed, and follows the people's source, if there is one.
@@ -230,7 +243,7 @@ fn incoming_mail(
 ) -> IncomingMail {
     let recorded = log.clone();
     let mail = IncomingMail::new(databases, mailboxes, resolver, statistics);
-    mail.on_routed(move |routed| recorded.routed(routed))
+    mail.on_routed(move |routed| recorded.routed(routed)).with_calendars()
 }
 
 /// What goes on by itself around mail and certificates.

@@ -111,6 +111,7 @@ impl SenderCheck {
         let by_author = found.dmarc.result == DmarcResult::Pass && found.dmarc.author.as_ref() == path;
         SenderVerdict {
             is_vouched_for: path.is_some() && (found.spf.result == SpfResult::Pass || by_author),
+            is_author_vouched_for: found.dmarc.result == DmarcResult::Pass,
             is_suspect: self.options.applies_dmarc && found.dmarc.disposition == Disposition::Quarantine,
         }
     }

@@ -299,17 +299,27 @@ impl Database {
     /// # Errors
     /// What the store reports.
     pub fn count_folders_at(&self, snapshot: &Snapshot, id: &str) -> Result<usize> {
+        Ok(self.folders_of_at(snapshot, id)?.len())
+    }
+
+    /// The numbers of the folders that a document is in.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn folders_of_at(&self, snapshot: &Snapshot, id: &str) -> Result<Vec<u32>> {
         let from = keys::memberships(self.number(), id);
         let to = keys::successor(&from);
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
-        let mut count = 0;
+        let mut folders = Vec::new();
         while let Some((key, _)) = cursor.next()? {
             let folder = keys::folder_of(key).ok_or_else(|| DatabaseError::damaged("membership", id))?;
             // What is left of a folder that was dropped counts for nothing.
-            count += usize::from(self.folder_feed_at(snapshot, folder)?.is_some());
+            if self.folder_feed_at(snapshot, folder)?.is_some() {
+                folders.push(folder);
+            }
         }
-        Ok(count)
+        Ok(folders)
     }
 
     /// The change by which a person's mark on a document became what it is; 0 if there is none.

@@ -243,7 +243,7 @@ fn check_place(parts: &[Ready]) -> Result<()> {
             );
             return Err(DatabaseError::bad_request(reason));
         }
-        if part.database.properties() != first.database.properties() {
+        if part.database.properties().logged != first.database.properties().logged {
             let reason = format!(
                 "A transaction is of databases with the same property `logged`: `{}` and `{}` differ.",
                 first.database.name(),
@@ -253,6 +253,14 @@ fn check_place(parts: &[Ready]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+impl Database {
+    /// Whether changes of both can be one batch.
+    #[must_use]
+    pub fn shares_a_batch_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.context, &other.context) && self.properties().logged == other.properties().logged
+    }
 }
 
 impl Ready {

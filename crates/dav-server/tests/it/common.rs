@@ -1,18 +1,18 @@
 //! A service over databases in a temporary folder, with a few people, and what programs send to it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use scrinium_catalog::Databases;
 use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{Access, DatabaseOptions, Edit, EditMode, Identity};
-use scrinium_dav_server::{DavParts, DavService};
+use scrinium_dav_server::{DavMail, DavParts, DavService};
 use scrinium_dav_wire::multistatus::Multistatus;
 use scrinium_dav_wire::xml::XmlLimits;
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup as _};
 use scrinium_http::{Dav as _, DavOutcome, DavRequest};
-use scrinium_mail::let_delegates_in;
+use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions, let_delegates_in};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
@@ -23,11 +23,13 @@ pub(crate) const NOW_MS: u64 = 1_772_452_800_000;
 static SERVER: Access = Access::of_the_server("a test");
 
 pub(crate) struct Server {
-    pub(crate) service: DavService,
+    pub(crate) service: Arc<DavService>,
     pub(crate) databases: Databases,
     pub(crate) directory: Arc<Directory>,
-    clock: Clock,
-    _manual: ManualClock,
+    pub(crate) mailboxes: Mailboxes,
+    router: Mutex<Router>,
+    pub(crate) clock: Clock,
+    pub(crate) manual: ManualClock,
     _folder: tempfile::TempDir,
 }
 
@@ -81,8 +83,14 @@ impl Server {
         std::mem::forget(store.clone());
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
         let directory = Arc::new(Directory::open(&databases).unwrap());
-        let service = service(&databases, &directory, &clock);
-        let server = Self { service, databases, directory, clock, _manual: manual, _folder: folder };
+        let registry = Registry::new();
+        let mailboxes = Mailboxes::open(&databases, 1, &registry).unwrap();
+        let service = Arc::new(service(&databases, &directory, &mailboxes, &clock));
+        let resolver = resolver(&directory);
+        let router = Router::open(&databases, &mailboxes, resolver, RouterOptions::default(), &registry);
+        let router = Mutex::new(router.unwrap().with_calendars(service.clone()));
+        let server =
+            Self { service, databases, directory, mailboxes, router, clock, manual, _folder: folder };
         server.person("ada", &json!({"MailReaders": ["rita"], "MailEditors": ["edith"]}));
         for name in ["bob", "rita", "edith"] {
             server.person(name, &json!({}));
@@ -95,10 +103,21 @@ impl Server {
 
     /// What a service says that has not followed anything.
     pub(crate) fn fresh(&self) -> DavService {
-        service(&self.databases, &self.directory, &self.clock)
+        service(&self.databases, &self.directory, &self.mailboxes, &self.clock)
     }
 
-    fn person(&self, name: &str, more: &Value) {
+    /// Brings all mail to whom it is for.
+    pub(crate) fn deliver(&self) {
+        let mut router = self.router.lock().unwrap();
+        for _ in 0..20 {
+            if router.round().unwrap().memos == 0 {
+                return;
+            }
+        }
+        panic!("mail goes round and round");
+    }
+
+    pub(crate) fn person(&self, name: &str, more: &Value) {
         let mut person = json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name,
             "FullName": [format!("{name} Someone")], "InternetAddress": format!("{name}@acme.example"),
             "MailFile": format!("mail/{name}")});
@@ -170,8 +189,18 @@ impl Server {
     }
 }
 
-fn service(databases: &Databases, directory: &Arc<Directory>, clock: &Clock) -> DavService {
+fn resolver(directory: &Arc<Directory>) -> Resolver {
+    Resolver::new(directory.clone(), &["acme.example".to_owned()])
+}
+
+fn service(
+    databases: &Databases,
+    directory: &Arc<Directory>,
+    mailboxes: &Mailboxes,
+    clock: &Clock,
+) -> DavService {
     DavService::new(DavParts {
+        mail: Some(DavMail { mailboxes: mailboxes.clone(), resolver: resolver(directory) }),
         databases: databases.clone(),
         directory: Arc::clone(directory),
         clock: clock.clone(),

@@ -7,4 +7,5 @@ mod common;
 mod hostile;
 mod queries;
 mod resources;
+mod scheduling;
 mod sync;

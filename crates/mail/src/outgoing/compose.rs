@@ -320,7 +320,7 @@ fn file_name(name: &str) -> String {
 }
 
 /// Whole lines of base64.
-fn base64_lines(piece: &[u8]) -> String {
+pub(super) fn base64_lines(piece: &[u8]) -> String {
     let mut lines = String::with_capacity(piece.len() / 3 * 4 + piece.len() / LINE_BYTES * 2 + 8);
     for line in piece.chunks(LINE_BYTES) {
         BASE64.encode_string(line, &mut lines);

@@ -8,6 +8,7 @@
 pub(crate) mod compose;
 mod document;
 mod scan;
+mod written;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ use crate::source::attachment_of;
 use scan::{SourceFacts, scan};
 
 pub use document::{QUEUED_FORM, QueuedDocument, QueuedDocumentError};
+pub use written::{WrittenMessage, WrittenPart};
 
 /// The database whose documents are the queue of outgoing mail.
 pub const OUTGOING_DATABASE: &str = "smtp.box";

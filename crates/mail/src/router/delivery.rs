@@ -19,6 +19,9 @@ use serde_json::{Map, Value};
 
 use super::failure::{Failure, is_failure_memo};
 use super::waiting::Waiting;
+use crate::calendars::{
+    CALENDAR_NOTE, CalendarArrival, CalendarKeeper, brings_calendar, proof_of, whole, whole_made,
+};
 use crate::envelope::EnvelopeItems;
 use crate::inbox::{INBOX, JUNK, into_folder};
 use crate::mail_file::open_mail_file;
@@ -64,6 +67,8 @@ pub(super) struct Deliverer<'r> {
     pub(super) scripts: &'r ScriptBook,
     /// Where messages go that are for people elsewhere.
     pub(super) outgoing: Option<&'r OutgoingQueue>,
+    /// Who files messages about meetings.
+    pub(super) calendars: Option<&'r dyn CalendarKeeper>,
     /// Updates that may be on their way to the disk at once.
     pub(super) updates_at_once: usize,
 }
@@ -378,7 +383,7 @@ impl Deliverer<'_> {
                     }
                 },
             };
-            match self.edit_for(addressed, database.database(), (mailbox, memo, &*copy)) {
+            match self.edit_for(addressed, &database, (mailbox, memo, &*copy)) {
                 Ok(Made::Edit(edit)) => {
                     edits.push(*edit);
                     sent.push(addressed.clone());
@@ -400,10 +405,10 @@ impl Deliverer<'_> {
     fn edit_for(
         &self,
         addressed: &Addressed,
-        database: &Arc<Database>,
+        opened: &OpenDatabase,
         (mailbox, waiting, copy): (&OpenDatabase, &Waiting, &Copy),
     ) -> Result<Made, DatabaseError> {
-        let clock = self.databases.clock();
+        let (clock, database) = (self.databases.clock(), opened.database());
         let mut edit =
             Edit { id: Some(copy.id.clone()), attachments: copy.attachments.clone(), ..Edit::default() };
         let person = match &addressed.target {
@@ -453,15 +458,54 @@ impl Deliverer<'_> {
             return Ok(Made::Nothing);
         }
         let verdict = verdict.after(&addressed.servers);
-        edit.json = if verdict.flags.is_empty() {
+        let is_junk = verdict.folder.as_deref() == Some(JUNK);
+        let filed = if is_junk { None } else { self.filed((person, opened), (mailbox, waiting))? };
+        edit.json = if verdict.flags.is_empty() && filed.is_none() {
             copy.json.clone()
         } else {
             let mut memo = copy.memo.clone();
             verdict.flag(&mut memo);
+            if let Some(note) = filed {
+                memo.insert(CALENDAR_NOTE.to_owned(), Value::from(note));
+            }
             delivered_json(memo, clock)
         };
         verdict.place(&mut edit, person);
         Ok(Made::of(edit))
+    }
+
+    /// What a person's calendar makes of a memo, in words.
+    fn filed(
+        &self,
+        (person, database): (&Arc<Person>, &OpenDatabase),
+        (mailbox, waiting): (&OpenDatabase, &Waiting),
+    ) -> Result<Option<String>, DatabaseError> {
+        let Some(keeper) = self.calendars.filter(|_| brings_calendar(&waiting.memo)) else { return Ok(None) };
+        let (author, proof) = proof_of(&waiting.memo);
+        let source = match self.source_of(mailbox, waiting)? {
+            SourceOf::Stored(reader) => whole(&reader)?,
+            SourceOf::Made(source) => whole_made(&source)?,
+            SourceOf::Coming(source) => whole_made(source)?,
+        };
+        let Some(source) = source else { return Ok(None) };
+        keeper.file(&CalendarArrival { person, database, author, proof, source })
+    }
+
+    /// A memo's message: the one that it came as, or one that is made of it.
+    fn source_of<'s>(
+        &self,
+        mailbox: &OpenDatabase,
+        waiting: &Waiting,
+    ) -> Result<SourceOf<'s>, DatabaseError> {
+        match mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER) {
+            Ok(reader) => Ok(SourceOf::Stored(Box::new(reader))),
+            Err(DatabaseError::NotFound { .. }) => {
+                let composer =
+                    MessageComposer { host: "localhost".to_owned(), resolver: self.resolver.clone() };
+                composer.compose(mailbox, (&waiting.id, &waiting.memo), &ROUTER).map(SourceOf::Made)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// What the rules and the script of a person make of a memo.
@@ -475,17 +519,7 @@ impl Deliverer<'_> {
         let envelope = EnvelopeItems::of_memo(&waiting.memo);
         let (resolver, memo) = (self.resolver, &waiting.memo);
         let to = Addressee { database, person, resolver, memo, envelope: &envelope, id: Some(id) };
-        self.scripts.judge(verdict, &to, || {
-            match mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER) {
-                Ok(reader) => Ok(SourceOf::Stored(Box::new(reader))),
-                Err(DatabaseError::NotFound { .. }) => {
-                    let composer =
-                        MessageComposer { host: "localhost".to_owned(), resolver: resolver.clone() };
-                    composer.compose(mailbox, (&waiting.id, memo), &ROUTER).map(SourceOf::Made)
-                }
-                Err(error) => Err(error),
-            }
-        })
+        self.scripts.judge(verdict, &to, || self.source_of(mailbox, waiting))
     }
 
     /// Whether its sender may hear that a memo was refused: not somebody whose name was forged, who has not sent it.

@@ -34,6 +34,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::calendars::CalendarKeeper;
 use crate::mailbox::Mailboxes;
 use crate::outgoing::OutgoingQueue;
 use crate::quarantine::keeping_back;
@@ -104,6 +105,7 @@ pub struct Router {
     rules: RuleBook,
     scripts: ScriptBook,
     outgoing: Option<OutgoingQueue>,
+    calendars: Option<Arc<dyn CalendarKeeper>>,
     options: RouterOptions,
     mailboxes: Vec<Followed>,
     statistics: RouterStatistics,
@@ -172,6 +174,7 @@ impl Router {
             rules: RuleBook::new(databases),
             scripts: ScriptBook::new(databases),
             outgoing: None,
+            calendars: None,
             options,
             mailboxes: followed.collect::<Result<_>>()?,
             statistics,
@@ -184,6 +187,13 @@ impl Router {
     pub fn with_outgoing(mut self, queue: OutgoingQueue) -> Self {
         self.resolver = self.resolver.reaching_outside();
         self.outgoing = Some(queue);
+        self
+    }
+
+    /// Has messages about meetings filed by who keeps calendars, before they are delivered.
+    #[must_use]
+    pub fn with_calendars(mut self, keeper: Arc<dyn CalendarKeeper>) -> Self {
+        self.calendars = Some(keeper);
         self
     }
 
@@ -221,6 +231,7 @@ impl Router {
                 rules: &self.rules,
                 scripts: &self.scripts,
                 outgoing: self.outgoing.as_ref(),
+                calendars: self.calendars.as_deref(),
                 updates_at_once: self.options.updates_at_once,
             };
             let outcomes = deliverer.deliver(&waiting);

@@ -79,7 +79,7 @@ impl ScriptBook {
 }
 
 fn run(ready: &Ready, message: &ScriptMessage<'_>, to: &Addressee<'_>, clock: &Clock) -> ScriptOutcome {
-    let own = own_addresses(to);
+    let own = to.resolver.addresses_of(to.person);
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
     let text = |name: &str| to.memo.get(name).and_then(Value::as_str).unwrap_or_default();
     // What was written here has no return path; its author hears of failures.
@@ -210,7 +210,7 @@ impl Carried<'_, '_> {
     }
 
     fn redirect(&mut self, address: String) {
-        let own = own_addresses(self.to);
+        let own = self.to.resolver.addresses_of(self.to.person);
         let is_own = own.iter().any(|own| own.eq_ignore_ascii_case(&address));
         if is_own || !self.may_forward {
             self.keeps = true;
@@ -307,22 +307,6 @@ fn reason_of(reason: &str) -> String {
     } else {
         "The recipient does not take this message".to_owned()
     }
-}
-
-/// All addresses of a person, the one that they write from first.
-fn own_addresses(to: &Addressee<'_>) -> Vec<String> {
-    let person = to.person;
-    let first = to.resolver.mailbox_of(person).map(|mailbox| mailbox.to_string());
-    let listed = person.internet_address.iter().chain(&person.addresses).cloned();
-    let by_short_name =
-        to.resolver.local_domains().iter().map(|domain| format!("{}@{domain}", person.short_name));
-    let mut own: Vec<String> = Vec::new();
-    for address in first.into_iter().chain(listed).chain(by_short_name) {
-        if !own.iter().any(|known| known.eq_ignore_ascii_case(&address)) {
-            own.push(address);
-        }
-    }
-    own
 }
 
 /// The address in the envelope by which a message comes to a person, if it names one.

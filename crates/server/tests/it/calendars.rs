@@ -6,14 +6,21 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use scrinium_fault::wait_until;
 use serde_json::json;
 
 use crate::common::{Answer, SMALL, Server, read_answer};
 
 const WITHIN: Duration = Duration::from_secs(60);
-const CALENDAR: &str = "/_dav/calendars/ada/calendar/";
+pub(crate) const CALENDAR: &str = "/_dav/calendars/ada/calendar/";
 
-fn ask(server: &Server, who: &str, (method, path): (&str, &str), headers: &str, body: &str) -> Answer {
+pub(crate) fn ask(
+    server: &Server,
+    who: &str,
+    (method, path): (&str, &str),
+    headers: &str,
+    body: &str,
+) -> Answer {
     let stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(WITHIN)).unwrap();
     let login = match who {
@@ -28,13 +35,13 @@ fn ask(server: &Server, who: &str, (method, path): (&str, &str), headers: &str, 
     read_answer(&mut BufReader::new(stream)).unwrap()
 }
 
-fn with_people(server: &Server) {
+pub(crate) fn with_people(server: &Server) {
     let mut client = server.client();
     for (name, protocols) in
         [("ada", None), ("bob", Some("http")), ("cal", Some("caldav")), ("card", Some("carddav"))]
     {
         let mut person = json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name,
-            "FullName": [format!("{name} Someone")], "password": format!("a secret of {name}'s")});
+            "FullName": [format!("{name} Someone")], "InternetAddress": format!("{name}@acme.example"), "password": format!("a secret of {name}'s")});
         if let Some(protocol) = protocols {
             person["Protocols"] = json!([protocol]);
         }
@@ -131,4 +138,35 @@ fn what_is_too_long_is_refused_before_it_is_read() {
     let head = format!("PUT {CALENDAR}x.ics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11000000\r\n\r\n");
     (&stream).write_all(head.as_bytes()).unwrap();
     assert_eq!(read_answer(&mut BufReader::new(stream)).unwrap().status, 401);
+}
+
+#[test]
+fn a_meeting_reaches_whom_it_is_for_and_the_answer_who_called_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &SMALL);
+    with_people(&server);
+    let meeting = event(1).replace(
+        "END:VEVENT",
+        "DURATION:PT1H\r\nORGANIZER:mailto:ada@acme.example\r\nATTENDEE;PARTSTAT=NEEDS-ACTION:mailto:cal@acme.example\r\nEND:VEVENT",
+    );
+    let own = format!("{CALENDAR}m.ics");
+    ask(&server, "ada", ("PUT", &own), "", &meeting).expect(201);
+    let query = "<C:calendar-query xmlns:C=\"urn:ietf:params:xml:ns:caldav\" xmlns:D=\"DAV:\"><D:prop><C:calendar-data/></D:prop>\
+         <C:filter><C:comp-filter name=\"VCALENDAR\"/></C:filter></C:calendar-query>";
+    let theirs = "/_dav/calendars/cal/calendar/";
+    let has = |who: &str, path: &str, wanted: &str| {
+        let listed = ask(&server, who, ("REPORT", path), "Depth: 1\r\n", query);
+        (listed.status == 207 && listed.text().replace("\r\n ", "").contains(wanted)).then(|| listed.text())
+    };
+    let mut filed = None;
+    wait_until("it is filed", WITHIN, || {
+        filed = has("cal", theirs, "UID:1");
+        filed.is_some()
+    });
+    let filed = filed.unwrap();
+    let href = filed.split_once("<D:href>").and_then(|(_, rest)| rest.split_once("</D:href>")).unwrap().0;
+    let text = ask(&server, "cal", ("GET", href), "", "").expect(200).text();
+    let accepted = text.replace("PARTSTAT=NEEDS-ACTION", "PARTSTAT=ACCEPTED");
+    ask(&server, "cal", ("PUT", href), "", &accepted).expect(204);
+    wait_until("the answer comes", WITHIN, || has("ada", CALENDAR, "PARTSTAT=ACCEPTED").is_some());
 }

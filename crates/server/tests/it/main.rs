@@ -13,6 +13,7 @@ mod advise;
 mod attachments;
 mod backup;
 mod broken_off;
+mod calendar_programs;
 mod calendars;
 #[path = "../../../advise/tests/it/cases/mod.rs"]
 mod cases;
