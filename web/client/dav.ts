@@ -74,6 +74,27 @@ export async function readOccurrences(calendar: Collection, from: number, to: nu
   return all.flatMap((one) => occurrencesOf(textOf(one, CALDAV, "calendar-data"), one.href, calendar.href));
 }
 
+const escaped = (text: string) => text.replace(/[<>&"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
+
+/** The resource of a person's calendars that has a UID, if one has. */
+export async function findByUid(uid: string): Promise<Resource | undefined> {
+  const filter = `<c:filter><c:comp-filter name="VCALENDAR"><c:comp-filter name="VEVENT"><c:prop-filter name="UID"><c:text-match collation="i;octet">${escaped(uid)}</c:text-match></c:prop-filter></c:comp-filter></c:comp-filter></c:filter>`;
+  for (const calendar of await readCalendars()) {
+    const all = await told("REPORT", calendar.href, `<c:calendar-query ${SPACES}><prop><getetag/><c:calendar-data/></prop>${filter}</c:calendar-query>`, "1");
+    const found = all.find((one) => property(one, CALDAV, "calendar-data"));
+    if (found) return { href: found.href, tag: textOf(found, DAV, "getetag"), data: textOf(found, CALDAV, "calendar-data") };
+  }
+  return undefined;
+}
+
+/** The addresses under which a person is invited, in lower case. */
+export async function readOwnAddresses(): Promise<string[]> {
+  const principal = `_dav/principals/${pathOf(person.value?.name ?? "")}/`;
+  const all = await told("PROPFIND", principal, `<propfind ${SPACES}><prop><c:calendar-user-address-set/></prop></propfind>`, "0");
+  const set = all[0] && property(all[0], CALDAV, "calendar-user-address-set");
+  return [...(set?.getElementsByTagNameNS(DAV, "href") ?? [])].map((one) => (one.textContent ?? "").trim().toLowerCase());
+}
+
 /** All cards of an address book. */
 export async function readCards(book: Collection): Promise<Resource[]> {
   const all = await told("REPORT", book.href, `<d:addressbook-query ${SPACES}><prop><getetag/><d:address-data/></prop><d:filter/></d:addressbook-query>`, "1");
@@ -82,9 +103,8 @@ export async function readCards(book: Collection): Promise<Resource[]> {
 
 /** Makes a calendar of one's own. */
 export async function makeCalendar(name: string, color: string): Promise<void> {
-  const escaped = name.replace(/[<>&"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
   const path = `${homeOf("calendars")}${pathOf(crypto.randomUUID())}/`;
-  await askText("MKCALENDAR", path, `<c:mkcalendar ${SPACES}><set><prop><displayname>${escaped}</displayname><a:calendar-color>${color}</a:calendar-color></prop></set></c:mkcalendar>`, { "Content-Type": "application/xml; charset=utf-8" });
+  await askText("MKCALENDAR", path, `<c:mkcalendar ${SPACES}><set><prop><displayname>${escaped(name)}</displayname><a:calendar-color>${color}</a:calendar-color></prop></set></c:mkcalendar>`, { "Content-Type": "application/xml; charset=utf-8" });
 }
 
 export async function read(href: string): Promise<Resource> {

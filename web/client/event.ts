@@ -385,3 +385,16 @@ export function invitationOf(source: string): Invitation | undefined {
     organizer: occurrence?.organizer ?? "", attendees, occurrence, repeats: isSeries(calendar), calendar,
   };
 }
+
+/** A copy of a meeting with somebody's answer to it, or `undefined` where they are not invited. Instances that have parts of their own are answered as well. */
+export function answeredBy(calendar: Component, addresses: string[], answer: string): Component | undefined {
+  let found = false;
+  const line = (one: Line): Line => {
+    if (one.name !== "ATTENDEE" || !addresses.includes(one.value.trim().toLowerCase())) return one;
+    found = true;
+    const kept = one.parameters.filter(([name]) => name !== "PARTSTAT" && name !== "RSVP");
+    return { name: one.name, parameters: [...kept, ["PARTSTAT", answer]], value: one.value };
+  };
+  const parts = calendar.parts.map((part) => (part.name === "VEVENT" ? { ...part, lines: part.lines.map(line) } : part));
+  return found ? { ...calendar, parts } : undefined;
+}

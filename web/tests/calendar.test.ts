@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { cardOf, fits, withFields, written } from "../client/card.ts";
 import { fold, parse, textOf, values, write } from "../client/content.ts";
-import { changed, durationOf, fieldsOf, invitationOf, newEvent, occurrencesOf, ruleOf, simpleRule, without, type Fields } from "../client/event.ts";
+import { answeredBy, changed, durationOf, fieldsOf, invitationOf, newEvent, occurrencesOf, ruleOf, simpleRule, without, type Fields } from "../client/event.ts";
 import { columnsOf } from "../client/layout.ts";
 import { modulesOf } from "../client/qr.ts";
 import { addDays, addMonths, civilAt, daysBetween, instantOf, weekOf } from "../client/zone.ts";
@@ -132,6 +132,13 @@ test("an invitation says what it is", () => {
   const invitation = invitationOf(source)!;
   assert.deepEqual([invitation.method, invitation.subject, invitation.organizer, invitation.attendees, invitation.repeats], ["REQUEST", "Plan", "Grace; H", [{ name: "Bob", status: "ACCEPTED" }], true]);
   assert.equal(invitationOf("nothing"), undefined);
+});
+
+test("an answer changes the line of who answers, and no other", () => {
+  const source = calendar("SUMMARY:Plan", "ATTENDEE;PARTSTAT=NEEDS-ACTION;RSVP=TRUE;CN=Bob:MAILTO:Bob@x.test", "ATTENDEE;PARTSTAT=ACCEPTED:mailto:c@x.test");
+  const own = answeredBy(parse(source)!, ["mailto:bob@x.test"], "DECLINED")!;
+  assert.deepEqual(linesOf(write(own)), linesOf(source.replace("PARTSTAT=NEEDS-ACTION;RSVP=TRUE;CN=Bob", "CN=Bob;PARTSTAT=DECLINED")));
+  assert.equal(answeredBy(parse(source)!, ["mailto:d@x.test"], "DECLINED"), undefined);
 });
 
 test("a text becomes the code that readers expect", () => {

@@ -331,6 +331,32 @@ export function clientSteps({ ask, base, browser, tab, axe, step }) {
     await context.close();
   });
 
+  step("calendar: an invitation is answered in its memo, and who called hears it", async () => {
+    const [host, guest] = [`lea${++number}`, `max${number}`];
+    await seed();
+    for (const name of [host, guest]) await ask("PUT", `/directory/person:${name}`, { Form: "Person", ShortName: name, FullName: [name], InternetAddress: `${name}@meet.example`, password: ADA });
+    for (const name of [host, guest]) await dav(name, "PROPFIND", `calendars/${name}/`, undefined, { depth: "1" });
+    const own = `calendars/${host}/calendar/plan.ics`;
+    const meeting = event(`plan-${number}`, ["DTSTART:20261203T090000Z", "DTEND:20261203T100000Z", "SUMMARY:The plan", `ORGANIZER:mailto:${host}@meet.example`, `ATTENDEE;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:${guest}@meet.example`]);
+    await dav(host, "PUT", own, meeting, { "content-type": "text/calendar" });
+    const arrived = async () => (await ask("GET", `${mail(guest)}/_folder/Inbox?limit=1`).catch(() => ({ rows: [] }))).rows[0]?.id;
+    let id;
+    for (let tries = 0; tries < 300 && !id; tries++) {
+      id = await arrived();
+      if (!id) await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const { context, page } = await opened(guest, `mail/Inbox/${id}`);
+    await page.locator(".invitation").getByRole("button", { name: "Accept", exact: true }).click();
+    await page.locator(".message", { hasText: "Your answer is on its way" }).waitFor();
+    let stored = "";
+    for (let tries = 0; tries < 300 && !stored.includes("PARTSTAT=ACCEPTED"); tries++) {
+      stored = (await dav(host, "GET", own)).replace(/\r\n /g, "");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    assert.match(stored, /PARTSTAT=ACCEPTED/);
+    await context.close();
+  });
+
   step("calendar: one's own password, second factor, app passwords and sessions are set by keyboard", async () => {
     const [own, name] = [`dora${++number}`, { exact: true }];
     await seed();
