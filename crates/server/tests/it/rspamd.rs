@@ -55,7 +55,7 @@ fn take_lessons(stream: TcpStream, kept: &Lessons) -> Option<()> {
                     length = value.parse().unwrap();
                 }
                 Some(_) => {}
-                None => path = line.split(' ').nth(1).unwrap().to_owned(),
+                None => line.split(' ').nth(1).unwrap().clone_into(&mut path),
             }
         }
         let mut body = vec![0; length];
