@@ -101,7 +101,7 @@ fn changes(milter: &Value) -> Vec<Change> {
         }
     }
     let added = members("add_headers").flat_map(|(name, values)| {
-        let values = values.as_array().map_or(std::slice::from_ref(values), Vec::as_slice);
+        let values = values.as_array().map_or_else(|| std::slice::from_ref(values), Vec::as_slice);
         values.iter().filter_map(|value| added(name, value))
     });
     changes.extend(added.take(FIELDS_MAX));
