@@ -5,6 +5,7 @@
 mod adopt;
 mod contents;
 mod databases;
+mod deleted;
 mod dropped;
 mod events;
 mod figures;
@@ -21,8 +22,8 @@ mod volumes;
 pub use databases::{Databases, NameRange};
 pub use memory::{DatabaseActivity, DatabaseSpace};
 pub use names::{
-    EVENTS_DATABASE, REPLICATOR_DATABASE, is_mail_file, is_mailbox, is_own as is_own_database,
-    validate as validate_name,
+    EVENTS_DATABASE, MAIL_FILE_PREFIX, REPLICATOR_DATABASE, is_mail_file, is_mailbox,
+    is_own as is_own_database, validate as validate_name,
 };
 pub use relocate::Relocated;
 pub use volumes::{Entry, FIRST_VOLUME, Placement, StillCatalog, VolumeInfo};

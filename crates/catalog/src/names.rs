@@ -51,10 +51,13 @@ pub fn is_mailbox(name: &str) -> bool {
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// What the names of mail databases begin with.
+pub const MAIL_FILE_PREFIX: &str = "mail/";
+
 /// Whether a database of this name is somebody's mail database.
 #[must_use]
 pub fn is_mail_file(name: &str) -> bool {
-    name.starts_with("mail/")
+    name.starts_with(MAIL_FILE_PREFIX)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the databases of one store use, and what all databases of a server use.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -17,6 +18,7 @@ use crate::error::Result;
 use crate::folder::MoveWatcher;
 use crate::guard::Guard;
 use crate::passed_over::PassedOver;
+use crate::undelete::UndeleteLimits;
 
 /// What holds for all databases of a server.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,10 @@ pub struct DatabaseOptions {
     /// A document may have this many leaf revisions, conflicts and tombstones, before replication brings it no more:
     /// whatever is done with it takes as long as it has leaves.
     pub leaves_max: usize,
+    /// For how long deleted messages can be had back, and how many bytes of them, where a database says nothing else.
+    pub undelete: UndeleteLimits,
+    /// What the names of databases begin with for which that holds; others keep deleted messages where they say so themselves.
+    pub undelete_prefix: &'static str,
     /// A view that depends on the time (`@Now`, `@Today`) is evaluated again, whole, when it is read and this old:
     /// its formulas may say something else of any document at any moment.
     pub time_variant_seconds: i64,
@@ -44,6 +50,8 @@ impl Default for DatabaseOptions {
             document_max_bytes: 8 << 20,
             attachment_max_bytes: 1 << 30,
             leaves_max: 10_000,
+            undelete: UndeleteLimits::NONE,
+            undelete_prefix: "",
             time_variant_seconds: 15 * 60,
             idle_databases: 4096,
             collation: Collation::default(),
@@ -88,6 +96,8 @@ pub struct ServerContext {
     pub conflicts: ConflictCounts,
     /// What was skipped because it cannot be read.
     pub passed_over: PassedOver,
+    /// Databases that keep more deleted messages than they may, by name: the oldest are to go soon.
+    pub too_much_deleted: Mutex<BTreeSet<String>>,
 }
 
 impl ServerContext {
@@ -105,6 +115,7 @@ impl ServerContext {
             io: IoLimits::default(),
             conflicts: ConflictCounts::default(),
             passed_over: PassedOver::default(),
+            too_much_deleted: Mutex::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! One database: its header in memory, and what updates are on their way.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -25,6 +26,7 @@ use crate::leaf::Leaf;
 use crate::properties::Properties;
 use crate::quota::Quota;
 use crate::sizes::DatabaseSizes;
+use crate::undelete::UndeleteChoice;
 use crate::validation::Validation;
 use crate::writer::{Writer, kept_for};
 
@@ -62,6 +64,9 @@ pub struct Database {
     /// It was nearly full with the last edit, and somebody was warned.
     pub(crate) told_of_quota: AtomicBool,
     pub(crate) history: RwLock<HistoryLimits>,
+    pub(crate) undelete: RwLock<UndeleteChoice>,
+    /// What some folders are called; it may be old.
+    pub(crate) folder_names: Mutex<HashMap<u32, String>>,
     /// Held by the one who counts purged documents.
     purges: Mutex<()>,
     /// Set when the database is dropped, so that those who still hold it stop.
@@ -137,6 +142,8 @@ impl Database {
             quota: RwLock::new(properties.quota),
             told_of_quota: AtomicBool::new(false),
             history: RwLock::new(properties.history),
+            undelete: RwLock::new(properties.undelete),
+            folder_names: Mutex::default(),
             purges: Mutex::default(),
             dropped: AtomicBool::new(false),
             left: AtomicBool::new(false),

@@ -142,6 +142,8 @@ pub struct FolderUse {
     pub kind: Option<FolderKind>,
     /// What a mail client does with it, `Some(None)` for nothing of its own; `None` leaves what is set.
     pub special_use: Option<Option<SpecialUse>>,
+    /// For how many days it keeps its documents, `Some(None)` for what the server says; `None` leaves what is set.
+    pub keep_days: Option<Option<u32>>,
 }
 
 /// What is known of a folder.
@@ -173,6 +175,8 @@ pub struct FolderInfo {
     pub kind: FolderKind,
     /// What a mail client does with it.
     pub special_use: Option<SpecialUse>,
+    /// For how many days it keeps its documents, 0 for ever; `None`: it does not say.
+    pub keep_days: Option<u32>,
     /// Its columns, as in a view's definition.
     pub columns: Value,
     /// What clients keep with it, as they have written it.
@@ -384,6 +388,7 @@ fn info(
         unread: read.map(|read| state.total.saturating_sub(read)),
         kind: record.kind,
         special_use: record.special_use,
+        keep_days: record.keep_days,
         columns: columns_of(&record)?,
         properties: record.properties,
         name: record.name,

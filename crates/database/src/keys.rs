@@ -25,6 +25,7 @@
 //! | Meta | `23` number | how many purged documents are remembered, 8 bytes; absent where nothing was set |
 //! | Meta | `24` step | a step of an upgrade that was done; in the first store |
 //! | Meta | `25` number | the legal holds, [`crate::hold::LegalHold`], as JSON; absent where there are none |
+//! | Meta | `26` number | nothing; there where deleted messages can be had back, [`crate::undelete`] |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -46,6 +47,8 @@
 //! | Scan | number `y` length id revision | a leaf that was replaced while the database was held, [`crate::hold`] |
 //! | Scan | number `e` length id revision | the body of an earlier revision, [`crate::history`] |
 //! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
+//! | Scan | number `z` time length id revision | a message that was deleted, and can be had back, [`crate::undelete`] |
+//! | Point | number `z` | how many of these there are, and their bytes; absent where there are none |
 //! | Point | number `k` keyword | the keyword of this number, as it was first written |
 //! | Point | number `K` keyword in lower case | its number, 2 bytes |
 //! | Scan | `u32::MAX` `x` number order | `scrinium_maintenance`: a record that was set aside |
@@ -70,8 +73,8 @@ pub const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
 pub const DERIVED_FAMILIES: [Family; 3] = [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
 /// What a database may have in [`Family::Meta`] besides its header.
-pub const APART: [fn(u32) -> Vec<u8>; 7] =
-    [security, access_list, compaction, properties, restriction, purged_limit, legal_holds];
+pub const APART: [fn(u32) -> Vec<u8>; 8] =
+    [security, access_list, compaction, properties, restriction, purged_limit, legal_holds, keeps_deleted];
 
 pub fn database_by_name(name: &str) -> Vec<u8> {
     meta(0x10, name.as_bytes())
@@ -121,6 +124,14 @@ pub fn legal_holds(number: u32) -> Vec<u8> {
 
 /// All keys of [`legal_holds`].
 pub const LEGAL_HOLDS_RANGE: (&[u8], &[u8]) = (&[0x25], &[0x26]);
+
+/// That a database has deleted messages that can be had back.
+pub fn keeps_deleted(number: u32) -> Vec<u8> {
+    meta(0x26, &number.to_be_bytes())
+}
+
+/// All keys of [`keeps_deleted`].
+pub const KEEPS_DELETED_RANGE: (&[u8], &[u8]) = (&[0x26], &[0x27]);
 
 /// A leaf that was replaced while its database was held.
 pub fn held(number: u32, id: &str, revision: &str) -> Vec<u8> {
@@ -290,6 +301,31 @@ pub fn earlier_of(number: u32, id: &str) -> Vec<u8> {
 /// Those of all documents. A key of them names its document as that of a losing leaf does.
 pub fn earlier_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'e', &[]), with_number(number, b'e' + 1, &[]))
+}
+
+/// A message that was deleted at this time.
+pub fn deleted(number: u32, deleted_ms: u64, id: &str, revision: &str) -> Vec<u8> {
+    let rest = [&deleted_ms.to_be_bytes()[..], &with_length(id, revision.as_bytes())].concat();
+    with_number(number, b'z', &rest)
+}
+
+/// All keys of [`deleted`], the oldest first.
+pub fn deleted_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    kind_range(number, b'z')
+}
+
+/// The time, the id and the revision in a key of [`deleted`].
+pub fn deleted_of(key: &[u8]) -> Option<(u64, &str, &str)> {
+    let (deleted_ms, rest) = key.get(5..)?.split_first_chunk::<8>()?;
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (id, revision) = rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+    let (id, revision) = (std::str::from_utf8(id).ok()?, std::str::from_utf8(revision).ok()?);
+    Some((u64::from_be_bytes(*deleted_ms), id, revision))
+}
+
+/// How many messages of [`deleted`] there are.
+pub fn deleted_sums(number: u32) -> Vec<u8> {
+    with_number(number, b'z', &[])
 }
 
 pub fn change(number: u32, change_number: u64) -> Vec<u8> {

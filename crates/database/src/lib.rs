@@ -43,6 +43,7 @@ mod source_facts;
 mod task_state;
 #[cfg(test)]
 mod testing;
+pub mod undelete;
 mod unread;
 mod update;
 mod validation;
@@ -91,6 +92,9 @@ pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDiff
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, RowSource, Rows};
 pub use sizes::DatabaseSizes;
 pub use source_facts::{INTERNAL_DATE, SOURCE_ATTACHMENT, SOURCE_START, WIRE_SIZE};
+pub use undelete::{
+    DeletedKey, DeletedMessage, DeletedPage, DeletedSums, LetGo, UndeleteChoice, UndeleteLimits, Undeleted,
+};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::purge::PurgedLeaves;
 pub use update::together::{

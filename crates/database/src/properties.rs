@@ -11,6 +11,7 @@ use crate::error::{DatabaseError, Result};
 use crate::history::HistoryLimits;
 use crate::keys;
 use crate::quota::Quota;
+use crate::undelete::UndeleteChoice;
 
 /// What an administrator sets for a database as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +25,19 @@ pub struct Properties {
     pub quota: Quota,
     /// How many earlier bodies of documents are kept.
     pub history: HistoryLimits,
+    /// What is said here of deleted messages.
+    pub undelete: UndeleteChoice,
 }
 
 impl Default for Properties {
     fn default() -> Self {
-        Self { logged: true, full_text: false, quota: Quota::NONE, history: HistoryLimits::NONE }
+        Self {
+            logged: true,
+            full_text: false,
+            quota: Quota::NONE,
+            history: HistoryLimits::NONE,
+            undelete: UndeleteChoice::NONE,
+        }
     }
 }
 
@@ -43,6 +52,9 @@ impl Properties {
         if let (Some(members), true) = (json.as_object_mut(), self.history.is_on()) {
             members.extend(self.history.to_members());
         }
+        if let Some(members) = json.as_object_mut() {
+            members.extend(self.undelete.to_members());
+        }
         json
     }
 
@@ -55,14 +67,17 @@ impl Properties {
             match (name.as_str(), value) {
                 ("logged", Value::Bool(logged)) => self.logged = *logged,
                 ("full_text", Value::Bool(full_text)) => self.full_text = *full_text,
-                (name, value) if self.quota.set(name, value)? || self.history.set(name, value)? => {}
+                (name, value)
+                    if self.quota.set(name, value)?
+                        || self.history.set(name, value)?
+                        || self.undelete.set(name, value)? => {}
                 ("logged" | "full_text", _) => {
                     return Err(DatabaseError::bad_request(format!("`{name}` must be true or false")));
                 }
                 _ => {
                     return Err(DatabaseError::bad_request(format!(
                         "`{name}` is not a property of a database; known are: logged, full_text, quota_bytes, \
-                         quota_documents, quota_warn_percent, history_revisions, history_days"
+                         quota_documents, quota_warn_percent, history_revisions, history_days, undelete_days, undelete_bytes"
                     )));
                 }
             }
@@ -95,6 +110,7 @@ impl Database {
             full_text: self.full_text.load(Ordering::Acquire),
             quota: *self.quota.read(),
             history: self.history(),
+            undelete: *self.undelete.read(),
         }
     }
 
@@ -124,6 +140,7 @@ impl Database {
         self.full_text.store(properties.full_text, Ordering::Release);
         *self.quota.write() = properties.quota;
         *self.history.write() = properties.history;
+        *self.undelete.write() = properties.undelete;
         drop(writer);
         Ok(())
     }

@@ -17,6 +17,7 @@ pub(crate) mod purge;
 pub(crate) mod records;
 mod secret;
 pub(crate) mod together;
+pub(crate) mod undelete;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
 use crate::keys::{self, Digest};
 use crate::local::LocalEdit;
+use crate::undelete::Deletion;
 use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Pending, PrefetchedHeads, Writer};
 use access::LeafRights;
@@ -113,6 +115,8 @@ pub(crate) struct Transaction<'a> {
     rewritten: HashMap<String, Rewritten>,
     /// What the one who edits may do with leaves of documents that the update edits again and again.
     rights: HashMap<String, LeafRights>,
+    /// Where documents lay that are deleted.
+    deletions: HashMap<String, Deletion>,
     design_changed: bool,
     /// What is replaced is kept: the database is held, and not only flags change.
     keeps_replaced: bool,
@@ -322,6 +326,7 @@ impl<'a> Transaction<'a> {
             changed: HashMap::new(),
             rewritten: HashMap::new(),
             rights: HashMap::new(),
+            deletions: HashMap::new(),
             design_changed: false,
             keeps_replaced: database.is_held(),
             restricts: false,

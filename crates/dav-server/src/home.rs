@@ -204,7 +204,7 @@ impl Home {
         self.database.define_folder(&name, None)?;
         self.database.set_folder_properties(&name, &stored)?;
         // Last, since it is what makes it a collection.
-        Ok(self.database.set_folder_use(&name, FolderUse { kind: Some(kind), special_use: None })?)
+        Ok(self.database.set_folder_use(&name, FolderUse { kind: Some(kind), ..FolderUse::default() })?)
     }
 
     /// All collections of an area, in the order of their folders' names.

@@ -20,6 +20,9 @@ use crate::write;
 /// Members or changes in one answer, unless the client says how many.
 const USUAL_LIMIT: u64 = 1000;
 
+/// A folder keeps its documents for so many days, or for ever.
+const KEEP_DAYS_MAX: u64 = 36_500;
+
 /// `GET /{db}/_folder`.
 pub(crate) async fn list(context: &Context) -> Result<Response<Body>> {
     let person = context.identity.shared_name();
@@ -42,11 +45,13 @@ fn describe(folder: &FolderDescription) -> Value {
         "update_seq": folder.update_sequence,
         "kind": folder.kind.text(),
         "special_use": folder.special_use.map(SpecialUse::text),
+        "keep_days": folder.keep_days,
         "columns": folder.columns,
     })
 }
 
-/// `PUT /{db}/_folder/{name}`, with nothing or `{"columns": […], "name": "another", "kind": "mail", "special_use": "sent"}`.
+/// `PUT /{db}/_folder/{name}`, with nothing or `{"columns": […], "name": "another", "kind": "mail", "special_use": "sent",
+/// "keep_days": 30}`.
 pub(crate) async fn define(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let name = context.address.value("folder")?;
     let mut members = body.object_or_nothing().await?;
@@ -105,7 +110,20 @@ fn folder_use(members: &mut Map<String, Value>) -> Result<FolderUse> {
             })?))
         }
     };
-    Ok(FolderUse { kind, special_use })
+    let keep_days = match members.remove("keep_days") {
+        None => None,
+        Some(Value::Null) => Some(None),
+        Some(days) => {
+            let days = days.as_u64().filter(|days| *days <= KEEP_DAYS_MAX);
+            let days = days.and_then(|days| u32::try_from(days).ok());
+            Some(Some(days.ok_or_else(|| {
+                HttpError::bad_request(format!(
+                    "`keep_days` must be null, or a number of days to {KEEP_DAYS_MAX}; 0 stands for all time."
+                ))
+            })?))
+        }
+    };
+    Ok(FolderUse { kind, special_use, keep_days })
 }
 
 /// `DELETE /{db}/_folder/{name}`: the documents stay.

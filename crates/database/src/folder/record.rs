@@ -155,6 +155,8 @@ pub struct FolderRecord {
     pub validity_epoch: u64,
     /// What clients keep with it: properties of WebDAV, metadata of IMAP (RFC 5464).
     pub properties: Vec<u8>,
+    /// For how many days it keeps its documents, 0 for ever; `None`: it does not say.
+    pub keep_days: Option<u32>,
 }
 
 impl FolderRecord {
@@ -169,6 +171,10 @@ impl FolderRecord {
         out.push(self.special_use.map_or(0, |special_use| number_of(&SpecialUse::ALL, &special_use)));
         put_number(&mut out, self.validity_epoch);
         put_bytes(&mut out, &self.properties);
+        // Older versions do not look behind the properties.
+        if let Some(days) = self.keep_days {
+            put_number(&mut out, u64::from(days));
+        }
         out
     }
 
@@ -186,6 +192,9 @@ impl FolderRecord {
             record.special_use = choice(&SpecialUse::ALL, input.byte()?)?;
             record.validity_epoch = input.number()?;
             record.properties = input.bytes()?.to_vec();
+            if !input.rest().is_empty() {
+                record.keep_days = Some(input.number()?.try_into().ok()?);
+            }
         }
         Some(record)
     }

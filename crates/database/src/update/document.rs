@@ -167,6 +167,7 @@ impl Transaction<'_> {
             self.keep_secret(edit, tree.is_deleted())?;
             self.keep_contents(std::mem::take(&mut edit.outside), std::mem::take(&mut edit.attachments));
         }
+        self.note_deletion(&edit.id, before, &tree)?;
         let gone = if self.mode == EditMode::Replicated {
             edit.path.get(1..).unwrap_or_default()
         } else {
@@ -511,7 +512,16 @@ impl Transaction<'_> {
         let number = self.database.number();
         let old = Leaves::of(&before.head.tree);
         let new = Leaves::of(&tree);
-        let superseded = self.superseded(id, before, &old, &new)?;
+        let mut superseded = self.superseded(id, before, &old, &new)?;
+        let is_noted = self.deletions.contains_key(id) && !new.alive();
+        if let Some((winner, false)) = old.winner.as_ref().filter(|_| is_noted) {
+            let record = self.known_leaf(id, before, (winner, true))?;
+            if self.keeps_deleted(id, winner, &record)?
+                && superseded.iter().all(|(revision, _)| revision != winner)
+            {
+                superseded.push((winner.clone(), record));
+            }
+        }
         self.place_leaves(id, before, &old, &new, &mut leaves)?;
         let earlier = self.keep_earlier(id, before, &tree, superseded)?;
         let (contents, external_bytes, leaf_bytes) = self.contents_of(id, before, &tree, &leaves)?;

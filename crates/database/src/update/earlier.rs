@@ -63,7 +63,13 @@ impl Transaction<'_> {
             let stored_bytes = (key.len() + record.len()) as u64;
             earlier.push(EarlierBody { revision, superseded_ms, stored_bytes, contents });
         }
-        for body in let_go(&mut earlier, tree, self.database.history(), self.now_ms) {
+        let mut gone = let_go(&mut earlier, tree, self.database.history(), self.now_ms);
+        let deleted = self.still_deleted(id, tree, &mut gone)?;
+        if !deleted.is_empty() {
+            earlier.extend(deleted);
+            earlier.sort_by_key(|body| body.superseded_ms);
+        }
+        for body in gone {
             self.hold_earlier(id, &body)?;
             self.batch.delete(Family::Scan, &body.key(number, id));
         }

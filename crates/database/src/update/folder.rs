@@ -23,7 +23,7 @@ impl Transaction<'_> {
         Ok(number)
     }
 
-    fn folder_record(&self, name: &str) -> Result<Option<FolderRecord>> {
+    pub(super) fn folder_record(&self, name: &str) -> Result<Option<FolderRecord>> {
         let stored = self.records.get(&keys::folder(self.database.number(), &folded(name)))?;
         let decode = |stored: bytes::Bytes| {
             FolderRecord::decode(&stored).ok_or_else(|| DatabaseError::damaged("folder", name))
@@ -100,8 +100,9 @@ impl Transaction<'_> {
         let record = self.folder_record(name)?.ok_or_else(|| missing_folder(name))?;
         let kind = folder_use.kind.unwrap_or(record.kind);
         let special_use = folder_use.special_use.unwrap_or(record.special_use);
-        if (kind, special_use) != (record.kind, record.special_use) {
-            self.put_folder(&FolderRecord { kind, special_use, ..record });
+        let keep_days = folder_use.keep_days.unwrap_or(record.keep_days);
+        if (kind, special_use, keep_days) != (record.kind, record.special_use, record.keep_days) {
+            self.put_folder(&FolderRecord { kind, special_use, keep_days, ..record });
         }
         Ok(())
     }

@@ -109,7 +109,7 @@ impl Transaction<'_> {
     }
 
     /// The document's uid in the folder, and whether it was not there before.
-    fn add_to(&mut self, id: &str, name: &str) -> Result<(u64, bool)> {
+    pub(super) fn add_to(&mut self, id: &str, name: &str) -> Result<(u64, bool)> {
         let folder = self.known_folder(name)?;
         if let Some(membership) = self.membership(id, folder)? {
             return Ok((membership.uid, false));

@@ -47,6 +47,7 @@ mod scripts;
 #[path = "../../../mango/tests/it/support/mod.rs"]
 mod support;
 mod transactions;
+mod undelete;
 mod validation;
 mod view_columns;
 mod view_figures;

@@ -3,11 +3,16 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::common::{SERVER, Server, get, put};
-use scrinium_database::{ChangesQuery, HistoryLimits, Properties, Quota};
+use scrinium_database::{ChangesQuery, HistoryLimits, Properties, Quota, UndeleteChoice};
 use serde_json::json;
 
-const LOGGED: Properties =
-    Properties { logged: true, full_text: false, quota: Quota::NONE, history: HistoryLimits::NONE };
+const LOGGED: Properties = Properties {
+    logged: true,
+    full_text: false,
+    quota: Quota::NONE,
+    history: HistoryLimits::NONE,
+    undelete: UndeleteChoice::NONE,
+};
 const UNLOGGED: Properties = Properties { logged: false, ..LOGGED };
 
 const fn kept(revisions: u32) -> Properties {

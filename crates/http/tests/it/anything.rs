@@ -430,7 +430,7 @@ fn usual_body(method: &str, path: &str) -> Value {
             json!({"add": ["x"], "remove": ["y"], "move": {"to": "Inbox", "ids": ["x"]}})
         }
         ("PUT", "/{db}/_folder/{folder}") => {
-            json!({"name": "Other", "columns": [{"title": "A", "formula": "n"}], "kind": "mail", "special_use": "sent"})
+            json!({"name": "Other", "columns": [{"title": "A", "formula": "n"}], "kind": "mail", "special_use": "sent", "keep_days": 30})
         }
         (_, "/{db}/_unread") => json!({"read": ["x"], "unread": ["y"]}),
         (_, "/{db}/_design/{ddoc}") => design("@Subset(Form; 1)"),

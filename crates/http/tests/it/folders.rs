@@ -237,6 +237,9 @@ async fn a_folder_says_what_it_is_for() {
         json!({"kind": null}),
         json!({"special_use": "inbox"}),
         json!({"special_use": 1}),
+        json!({"keep_days": -1}),
+        json!({"keep_days": 36_501}),
+        json!({"keep_days": "30"}),
     ] {
         server.ask("PUT", "/mail/_folder/sent", refused.clone()).await.expect(400);
         server.ask("PUT", "/mail/_folder/new", refused).await.expect(400);

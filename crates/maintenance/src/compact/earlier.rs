@@ -1,13 +1,12 @@
 //! Earlier bodies that are kept no longer: too old, too many since the limits were lowered, or all of them since history was
 //! turned off. Documents that are edited see to theirs by themselves. Nothing goes while the database is held.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use scrinium_database::head::Head;
 use scrinium_database::history::{HistoryLimits, let_go};
 use scrinium_database::keys::{self, Digest};
-use scrinium_database::leaf::Leaf;
+use scrinium_database::undelete::is_kept;
 use scrinium_database::{DatabaseError, Result};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 
@@ -67,7 +66,7 @@ impl Subject<'_> {
             let mut head =
                 Head::decode(&stored).ok_or_else(|| DatabaseError::damaged("revision tree", id))?;
             let before_bytes = head.stored_bytes;
-            let Some(passed) = thin_out(&mut head, (number, id), &mut batch, limits) else { continue };
+            let Some(passed) = self.thin_out(&mut head, id, &mut batch, limits)? else { continue };
             let contents = self.contents_of_document(id, &head)?;
             head.contents.retain(|digest| contents.contains(digest));
             for digest in passed.iter().filter(|digest| !contents.contains(*digest)) {
@@ -93,36 +92,34 @@ impl Subject<'_> {
         writer.forget_what_was_read_before(change_number);
         Ok(())
     }
-
-    /// The contents that a document refers to by its leaves and the earlier bodies that its head lists.
-    fn contents_of_document(&self, id: &str, head: &Head) -> Result<BTreeSet<Digest>> {
-        let snapshot = self.store().snapshot();
-        let mut contents: BTreeSet<Digest> =
-            head.earlier.iter().flat_map(|body| body.contents.iter().copied()).collect();
-        let winner = head.tree.winner().map(|winner| winner.revision);
-        for leaf in head.tree.leaves() {
-            let record = self.leaf_record(&snapshot, id, (leaf.revision, Some(leaf.revision) == winner))?;
-            contents.extend(Leaf::decode(id, &record)?.contents(id)?);
-        }
-        Ok(contents)
-    }
 }
 
-/// Takes what is kept no longer out of a head and, with the batch, out of the store, where nobody edits the document
-/// meanwhile. The contents of the bodies that go; `None` if nothing changes.
-fn thin_out(
-    head: &mut Head,
-    (number, id): (u32, &str),
-    batch: &mut Batch,
-    (limits, now_ms): (HistoryLimits, u64),
-) -> Option<Vec<Digest>> {
-    let gone = let_go(&mut head.earlier, &head.tree, limits, now_ms);
-    if gone.is_empty() {
-        return None;
+impl Subject<'_> {
+    /// Takes what is kept no longer out of a head and, with the batch, out of the store, where nobody edits the document
+    /// meanwhile. The contents of the bodies that go; `None` if nothing changes.
+    fn thin_out(
+        &self,
+        head: &mut Head,
+        id: &str,
+        batch: &mut Batch,
+        (limits, now_ms): (HistoryLimits, u64),
+    ) -> Result<Option<Vec<Digest>>> {
+        let number = self.number();
+        let mut gone = Vec::new();
+        for body in let_go(&mut head.earlier, &head.tree, limits, now_ms) {
+            match is_kept(self.store(), number, id, &body)? {
+                true => head.earlier.push(body),
+                false => gone.push(body),
+            }
+        }
+        head.earlier.sort_by_key(|body| body.superseded_ms);
+        if gone.is_empty() {
+            return Ok(None);
+        }
+        for body in &gone {
+            batch.delete(Family::Scan, &body.key(number, id));
+            head.stored_bytes = head.stored_bytes.saturating_sub(body.stored_bytes);
+        }
+        Ok(Some(gone.into_iter().flat_map(|body| body.contents).collect()))
     }
-    for body in &gone {
-        batch.delete(Family::Scan, &body.key(number, id));
-        head.stored_bytes = head.stored_bytes.saturating_sub(body.stored_bytes);
-    }
-    Some(gone.into_iter().flat_map(|body| body.contents).collect())
 }

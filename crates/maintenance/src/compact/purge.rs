@@ -13,6 +13,7 @@ use scrinium_database::compaction_record::{CompactionRecord, PurgedDocument};
 use scrinium_database::folder::record::{FolderRecord, MemberChange};
 use scrinium_database::head::{ChangeRecord, Head};
 use scrinium_database::header::Header;
+use scrinium_database::undelete::is_kept;
 use scrinium_database::{DatabaseError, Result, keys};
 use scrinium_document::Revision;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
@@ -166,7 +167,9 @@ impl Subject<'_> {
                 busy = busy.or(Some(*change_number));
             } else {
                 let before = record.purged_documents;
-                self.purge_document(&mut purge, (*change_number, id), (before, limit))?;
+                if !self.purge_document(&mut purge, (*change_number, id), (before, limit))? {
+                    busy = busy.or(Some(*change_number));
+                }
             }
         }
         let Purge { mut batch, pins, mut header, purged } = purge;
@@ -188,18 +191,24 @@ impl Subject<'_> {
         Ok((purged, busy))
     }
 
-    /// Adds a document to the batch if it is the tombstone that was found.
+    /// Adds a document to the batch if it is the tombstone that was found; false if it must be looked at again, because it is
+    /// of a message that can be had back.
     fn purge_document(
         &self,
         purge: &mut Purge,
         (change_number, id): (u64, &str),
         (purged_before, remembered_max): (u64, u64),
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let number = self.number();
-        let Some(stored) = self.store().get(Family::Point, &keys::head(number, id))? else { return Ok(()) };
+        let Some(stored) = self.store().get(Family::Point, &keys::head(number, id))? else { return Ok(true) };
         let head = Head::decode(&stored).ok_or_else(|| DatabaseError::damaged("revision tree", id))?;
         if head.change_number != change_number || head.tree.leaves().any(|leaf| !leaf.deleted) {
-            return Ok(());
+            return Ok(true);
+        }
+        for body in &head.earlier {
+            if is_kept(self.store(), number, id, body)? {
+                return Ok(false);
+            }
         }
         let Purge { batch, pins, header, purged } = purge;
         let winner = head.tree.winner().map(|winner| winner.revision.clone());
@@ -228,7 +237,7 @@ impl Subject<'_> {
         if let Some(forgotten) = purge_number.checked_sub(remembered_max) {
             batch.delete(Family::Churn, &keys::purged(number, forgotten));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Purges what has left folders by change `limit`. Nobody writes these records a second time, so no lock is needed.

@@ -56,4 +56,6 @@ pub struct FolderDescription {
     pub kind: FolderKind,
     /// What a mail client does with it.
     pub special_use: Option<SpecialUse>,
+    /// For how many days it keeps its documents, 0 for ever; `None`: it does not say.
+    pub keep_days: Option<u32>,
 }

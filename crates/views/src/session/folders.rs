@@ -26,6 +26,7 @@ impl DatabaseSession {
             unread: folder.unread.filter(|_| shows_all),
             kind: folder.kind,
             special_use: folder.special_use,
+            keep_days: folder.keep_days,
             columns: folder.columns,
         });
         Ok(described.collect())
