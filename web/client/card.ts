@@ -8,7 +8,7 @@ export type CardFields = Pick<Card, "first" | "last" | "emails" | "phones" | "co
 
 const all = (card: Component, name: string) => card.lines.filter((line) => line.name === name).map((line) => unescapeText(line.value).trim()).filter(Boolean);
 
-/** The card that a resource is; `undefined` where it is none. */
+/** The card that a resource is; `undefined` for another one. */
 export function cardOf({ href, tag, data }: Resource, book: string): Card | undefined {
   const card = parse(data);
   if (card?.name !== "VCARD") return undefined;

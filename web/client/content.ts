@@ -10,7 +10,7 @@ const DEPTH_MAX = 20;
 /** Bytes of a written line, without its end (RFC 5545, section 3.1). */
 const LINE_BYTES_MAX = 75;
 
-/** Reads one line; `undefined` where it is none. */
+/** Reads one line; `undefined` for what cannot be read. */
 export function readLine(text: string): Line | undefined {
   const pieces: string[] = [];
   let [start, quoted] = [0, false];
@@ -36,7 +36,7 @@ export function readLine(text: string): Line | undefined {
   return { name, parameters, value: text.slice(end + 1), raw: text };
 }
 
-/** Reads a text of one component; lines that cannot be read are left out. `undefined`: it is none. */
+/** Reads a text of one component; lines that cannot be read are left out. `undefined` for another text. */
 export function parse(text: string): Component | undefined {
   const lines = text.replace(/\r?\n[ \t]/g, "").split(/\r?\n/, LINES_MAX);
   const open: Component[] = [];

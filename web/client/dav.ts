@@ -28,7 +28,7 @@ const below = (href: string) => href.replace(/^\//, "");
 /** One answer for a resource of a multistatus. */
 type Told = { href: string; properties: Element[] };
 
-/** Asks by XML, and gives what is told of each resource. The browser's own reader of answers makes a document of it, in which nothing runs. */
+/** Asks by XML, and gives what is said of each resource. The browser's own reader of answers makes a document of it, in which nothing runs. */
 async function told(method: string, href: string, body: string, depth: string): Promise<Told[]> {
   const { answer, text } = await askText(method, below(href), body, { "Content-Type": "application/xml; charset=utf-8", Depth: depth }, true);
   if (!answer) throw new ApiError(0, "no_xml", text.slice(0, 300), `${method} /${below(href)}`, "");

@@ -91,7 +91,7 @@ function follow(down: PointerEvent, event: Occurrence, drop: { current: Drop }, 
   addEventListener("pointerup", (up) => {
     end();
     if (!isDragged) return;
-    // The click that follows is none.
+    // The click that follows does not count.
     const swallow = (click: Event) => click.stopPropagation();
     addEventListener("click", swallow, { capture: true, once: true });
     setTimeout(() => removeEventListener("click", swallow, { capture: true }), 0);

@@ -178,7 +178,7 @@ export function emptyFields(day: string, fromTime = "09:00", toTime = "10:00", i
   return { subject: "", location: "", body: "", isDay, fromDay: day, toDay: day, fromTime, toTime, zone: ownZone(), rule: "", isFree: false, isPrivate: false, alarm: isDay ? "" : "15" };
 }
 
-/** The span that a form says. `undefined`: it ends before it begins, or is none. */
+/** The span that a form says. `undefined`: it ends before it begins, or cannot be read. */
 export function spanIn(fields: Fields): { start: Time; lengthMs: number } | undefined {
   const isDate = (day: string) => /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day));
   if (!isDate(fields.fromDay) || !isDate(fields.toDay)) return undefined;

@@ -76,12 +76,6 @@ impl<'a> Answers<'a> {
     }
 }
 
-fn push_outbox(answers: &mut Answers<'_>, home: &Home) {
-    let (area, person) = (Area::Calendars, home.owner.short_name.clone());
-    let place = Place::Collection { area, person, collection: OUTBOX.to_owned() };
-    answers.push(place, Target::Outbox(home));
-}
-
 impl DavService {
     pub(crate) fn propfind(&self, asked: &Asked<'_>) -> Result<Response<Bytes>> {
         let question = Question::from(PropFind::parse(&asked.request.body, XmlLimits::default())?);
@@ -126,15 +120,11 @@ impl DavService {
                     self.push_shelf(&mut answers, &home, shelf)?;
                 }
                 if is_deep && *area == Area::Calendars && self.has_outbox(&home) {
-                    push_outbox(&mut answers, &home);
+                    self.push_own_outbox(&mut answers, &home)?;
                 }
             }
             Place::Collection { area: Area::Calendars, person, collection } if collection == OUTBOX => {
-                let home = self.home(person, asked.identity)?;
-                if !self.has_outbox(&home) {
-                    return Err(Refusal::missing());
-                }
-                push_outbox(&mut answers, &home);
+                self.push_own_outbox(&mut answers, &self.home(person, asked.identity)?)?;
             }
             Place::Collection { area, person, collection } => {
                 let home = self.home(person, asked.identity)?;
@@ -155,6 +145,18 @@ impl DavService {
             }
         }
         Ok(answers.finish(None))
+    }
+
+    /// # Errors
+    /// 404 for everybody else's.
+    fn push_own_outbox(&self, answers: &mut Answers<'_>, home: &Home) -> Result<()> {
+        if !self.has_outbox(home) {
+            return Err(Refusal::missing());
+        }
+        let (area, person) = (Area::Calendars, home.owner.short_name.clone());
+        let place = Place::Collection { area, person, collection: OUTBOX.to_owned() };
+        answers.push(place, Target::Outbox(home));
+        Ok(())
     }
 
     fn has_outbox(&self, home: &Home) -> bool {

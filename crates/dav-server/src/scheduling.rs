@@ -1,7 +1,7 @@
-//! Meetings (RFC 6638): whom a change of one is told to, what becomes of a message about one, and whose time is free.
+//! Meetings (RFC 6638): who hears of a change of one, what becomes of a message about one, and whose time is free.
 //!
 //! What is decided is decided by [`scrinium_calendar::itip`], which is pure. Here it is stored: the object as it is to be, and the
-//! messages to others in a mail.box, in one batch, so that a meeting which was changed is told of however the server ends. The router
+//! messages to others in a mail.box, in one batch, so that those invited hear of a change however the server ends. The router
 //! brings each message to people here and elsewhere alike; before it delivers one, it gives it to `filing`.
 
 mod booking;
@@ -181,7 +181,7 @@ impl DavService {
     }
 
     /// Stores edits in somebody's mail database together with messages. Where no batch can hold both, the messages go first: what
-    /// was told of and not stored is told of again, and who heard it knows it by its content.
+    /// went out and was not stored goes out again, and who has had it knows it by its content.
     pub(crate) fn store_with(
         &self,
         home: &Home,

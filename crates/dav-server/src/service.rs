@@ -34,7 +34,7 @@ pub struct DavParts {
     pub directory: Arc<Directory>,
     /// The time.
     pub clock: Clock,
-    /// Where messages about meetings go. Without it nobody is told of any.
+    /// Where messages about meetings go. Without it nobody hears of any.
     pub mail: Option<DavMail>,
 }
 

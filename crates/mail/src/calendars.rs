@@ -1,4 +1,4 @@
-//! Messages about meetings: they go through whoever keeps calendars before they are delivered.
+//! Messages about meetings: they go through the keeper of calendars before they are delivered.
 
 use std::sync::Arc;
 

@@ -94,8 +94,8 @@ impl Running {
         let mailboxes =
             Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
         let calendars = calendars(&storage.databases, &directory, (&mailboxes, &resolver), ground);
-        let (router, outgoing) = router(ground, &settings, &storage.databases, (&mailboxes, &resolver))?;
-        let router = router.with_calendars(calendars.clone());
+        let ways = (&mailboxes, &resolver, &calendars);
+        let (router, outgoing) = router(ground, &settings, &storage.databases, ways)?;
 
         let accounts = limits::accounts(&settings, files, ground.clock().clone());
         let parts = PeopleParts {
@@ -225,11 +225,12 @@ fn router(
     ground: &Ground,
     settings: &Settings,
     databases: &Databases,
-    (mailboxes, resolver): (&Mailboxes, &Resolver),
+    (mailboxes, resolver, calendars): (&Mailboxes, &Resolver, &Arc<DavService>),
 ) -> Result<(Router, Option<OutgoingQueue>), Failure> {
     let (options, recorded) = (RouterOptions::default(), ground.log_database().clone());
     let router = Router::open(databases, mailboxes, resolver.clone(), options, ground.statistics());
-    let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed));
+    let router = router.map_err(Failure::work)?.with_calendars(calendars.clone());
+    let router = router.on_routed(move |routed| recorded.routed(routed));
     let outgoing = mail_out::queue(ground, settings, databases)?;
     Ok((outgoing.iter().cloned().fold(router, Router::with_outgoing), outgoing))
 }

@@ -21,7 +21,7 @@ use crate::service::DavService;
 /// A booking has no more occurrences: what has more is refused.
 const OCCURRENCES_MAX: usize = 10_001;
 
-/// Of a series no more dates are declined by themselves: each is told of in a message of its own.
+/// Of a series no more dates are declined by themselves: each takes a message of its own.
 const DECLINED_MAX: usize = 100;
 
 /// How far a series is looked at that no rule of the resource cuts off.

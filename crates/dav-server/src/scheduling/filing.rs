@@ -36,7 +36,7 @@ const TRIES: usize = 5;
 /// Messages that an inbox keeps; of more the oldest go.
 const INBOX_MAX: u64 = 500;
 
-/// Of so many at a time.
+/// That many at a time.
 const TRIMMED_AT_ONCE: usize = 50;
 
 /// Occurrences of an invitation that are held against what its owner has.

@@ -35,7 +35,7 @@ struct Question {
 }
 
 impl DavService {
-    /// POST. Whoever asks has the outbox.
+    /// POST. Who asks has the outbox.
     pub(crate) fn post(&self, asked: &Asked<'_>) -> Result<Response<Bytes>> {
         let is_outbox = |area: &Area, collection: &str| *area == Area::Calendars && collection == OUTBOX;
         let person = match &asked.place {
