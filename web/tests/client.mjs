@@ -548,6 +548,33 @@ export function clientSteps({ ask, base, browser, tab, axe, step }) {
     });
   });
 
+  step("calendar: people of the directory are offered to who may read it, and to nobody else", async () => {
+    const { context, page } = await opened("ada", "mail/Inbox");
+    const type = async () => {
+      await page.locator("button.compose").click();
+      await page.getByLabel("To", { exact: true }).fill("");
+      await page.keyboard.type("car");
+    };
+    const refused = page.waitForResponse((response) => response.url().includes("/directory/_all_docs") && !response.ok());
+    await type();
+    await refused;
+    assert.equal(await page.locator(".offers [role=option]", { hasText: "carl" }).count(), 0);
+    const before = await ask("GET", "/directory/_security");
+    await ask("PUT", "/directory/_security", { ...before, members: { names: ["ada"] } });
+    try {
+      await page.reload();
+      await page.waitForSelector(".mail-shell main h1");
+      await type();
+      await page.locator(".offers [role=option]", { hasText: "carl" }).waitFor();
+      await page.keyboard.press("Enter");
+      assert.equal(await page.getByLabel("To", { exact: true }).inputValue(), "carl, ");
+    } finally {
+      await ask("PUT", "/directory/_security", before);
+    }
+    await page.getByRole("button", { name: "Discard" }).click();
+    await context.close();
+  });
+
   step("calendar: axe finds nothing serious in both themes, and nothing is wider than a phone", async () => {
     await seed();
     await dav("ada", "PROPFIND", "calendars/ada/", undefined, { depth: "1" });
