@@ -45,6 +45,14 @@ pub enum AuditAction {
     HoldSet,
     /// A legal hold was lifted.
     HoldLifted,
+    /// Deleted messages of somebody's were restored.
+    MailRestored,
+    /// Messages were looked for in all mail files.
+    MailSearched,
+    /// What was found in all mail files was moved.
+    MailMoved,
+    /// What was found in all mail files was deleted.
+    MailPurged,
     /// Mail rules were set.
     MailRulesChanged,
     /// Somebody logged out.
@@ -75,6 +83,10 @@ impl AuditAction {
             Self::FullAccessUsed => "full access used",
             Self::HoldSet => "legal hold set",
             Self::HoldLifted => "legal hold lifted",
+            Self::MailRestored => "mail restored",
+            Self::MailSearched => "mail searched",
+            Self::MailMoved => "mail moved",
+            Self::MailPurged => "mail purged",
             Self::MailRulesChanged => "mail rules changed",
             Self::SessionEnded => "session ended",
             Self::SessionRevoked => "session revoked",

@@ -17,6 +17,7 @@ pub mod import;
 mod inbox;
 mod incoming;
 mod mail_file;
+mod mail_search;
 mod mailbox;
 mod memo;
 mod message;
@@ -25,6 +26,7 @@ mod outgoing;
 mod quarantine;
 mod recipients;
 mod reread;
+mod retention;
 mod router;
 mod rules;
 mod send_rights;
@@ -41,6 +43,7 @@ pub use envelope::{
 pub use inbox::{INBOX, JUNK, folder_id, into_folder, mail_columns};
 pub use incoming::IncomingMail;
 pub use mail_file::{legal_holds_of, let_delegates_in, mail_file_access, open_mail_file};
+pub use mail_search::{FoundMail, MailAction, MailCriteria, MailSearchReport, search_mail};
 pub use mailbox::{DepositError, Deposited, IncomingMessage, MOST_MAILBOXES, Mailboxes};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,
@@ -57,6 +60,7 @@ pub use recipients::{
     Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason, Writer,
 };
 pub use reread::{RereadReport, reread_mail_file};
+pub use retention::{RetentionDays, delete_outdated};
 pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};
 pub use rules::{RuleBook, RuleOwner, RuleSet, RuleSetError, RulesError, is_rules_document};
 pub use send_rights::SendRight;

@@ -9,18 +9,22 @@ use scrinium_http::{Administration, Audit, AuditAction, AuditEntry, ConsoleAnswe
 use scrinium_statistics::{couchdb_stats, prometheus_text};
 use serde_json::{Value, json};
 
-use crate::console::{Command, Console, HoldOrder, ReplicateOrder, ServerParts, change_hold, requests};
+use crate::console::{
+    Command, Console, DeletedQuery, HoldOrder, MailSearchOrder, MailSearches, ReplicateOrder, Reply,
+    ServerParts, UndeleteOrder, change_hold, criteria_on_record, plain, requests, show_deleted, undelete,
+};
 use crate::ground::Ground;
 
 /// What administrators see of a server, and tell it.
 pub(crate) struct Administrated {
     ground: Arc<Ground>,
     console: Console,
+    searches: MailSearches,
 }
 
 impl Administrated {
     pub(crate) fn new(ground: &Arc<Ground>) -> Self {
-        Self { ground: Arc::clone(ground), console: ground.console() }
+        Self { ground: Arc::clone(ground), console: ground.console(), searches: MailSearches::default() }
     }
 }
 
@@ -58,6 +62,85 @@ impl Administrated {
         };
         Audit::record(self.ground.log_database(), &entry);
         Ok(ConsoleAnswer { text: reply.text, data: Some(reply.data) })
+    }
+
+    /// Shows deleted messages of somebody's, and puts on record that somebody looked.
+    fn show_deleted(
+        &self,
+        query: &DeletedQuery,
+        by: &Identity,
+        from: IpAddr,
+    ) -> Result<ConsoleAnswer, String> {
+        let (databases, people) = self.ground.people().ok_or("the server is about to stop")?;
+        let reply = show_deleted(&databases, people.as_ref(), query).map(plain);
+        let reply = reply.map_err(|error| error.to_string())?;
+        let details = json!({"what": "deleted messages"});
+        Ok(self.on_record(AuditAction::MailFileOpened, &details, reply, (by, from)))
+    }
+
+    /// Restores deleted messages of somebody's, and puts that on record.
+    fn undelete(&self, order: &UndeleteOrder, by: &Identity, from: IpAddr) -> Result<ConsoleAnswer, String> {
+        let (databases, people) = self.ground.people().ok_or("the server is about to stop")?;
+        let reply =
+            undelete(&databases, people.as_ref(), order).map(plain).map_err(|error| error.to_string())?;
+        let restored = reply.data.get("restored").and_then(Value::as_array).map_or(0, Vec::len);
+        let details = json!({"messages": restored});
+        Ok(self.on_record(AuditAction::MailRestored, &details, reply, (by, from)))
+    }
+
+    /// Begins to look through all mail, or to move or delete what was found; both the order and what came of it are on record.
+    fn search_mail(
+        &self,
+        order: &MailSearchOrder,
+        by: &Identity,
+        from: IpAddr,
+    ) -> Result<ConsoleAnswer, String> {
+        let (databases, _) = self.ground.people().ok_or("the server is about to stop")?;
+        let action = match order {
+            MailSearchOrder::Search(_) | MailSearchOrder::Show(_) => AuditAction::MailSearched,
+            MailSearchOrder::Move(..) => AuditAction::MailMoved,
+            MailSearchOrder::Purge(_) => AuditAction::MailPurged,
+        };
+        let (ground, name) = (Arc::clone(&self.ground), by.name().map(str::to_owned));
+        let told = move |came: &Value| {
+            let person = name.as_deref();
+            let entry =
+                AuditEntry { action, target: "mail", person, address: Some(from), details: Some(came) };
+            Audit::record(ground.log_database(), &entry);
+        };
+        let parts = (&databases, ServerParts::tasks(self.ground.as_ref()));
+        let answer = self.searches.order(parts, order, told).map(plain).map_err(|error| error.to_string())?;
+        let Some(details) = criteria_on_record(order) else {
+            return Ok(ConsoleAnswer { text: answer.text, data: Some(answer.data) });
+        };
+        let entry = AuditEntry {
+            action,
+            target: "mail",
+            person: by.name(),
+            address: Some(from),
+            details: Some(&details),
+        };
+        Audit::record(self.ground.log_database(), &entry);
+        Ok(ConsoleAnswer { text: answer.text, data: Some(answer.data) })
+    }
+
+    /// Puts on record what a command has done with a database, which its answer names.
+    fn on_record(
+        &self,
+        action: AuditAction,
+        details: &Value,
+        reply: Reply,
+        (by, from): (&Identity, IpAddr),
+    ) -> ConsoleAnswer {
+        let entry = AuditEntry {
+            action,
+            target: reply.data.get("database").and_then(Value::as_str).unwrap_or_default(),
+            person: by.name(),
+            address: Some(from),
+            details: Some(details),
+        };
+        Audit::record(self.ground.log_database(), &entry);
+        ConsoleAnswer { text: reply.text, data: Some(reply.data) }
     }
 
     /// Takes a request to rename or remove somebody, and puts it on record.
@@ -105,6 +188,12 @@ impl Administration for Administrated {
         let parsed = Command::parse(command);
         if let Ok(Command::SetHold(order) | Command::LiftHold(order)) = &parsed {
             return self.change_hold(order, matches!(parsed, Ok(Command::SetHold(_))), (by, from));
+        }
+        match &parsed {
+            Ok(Command::ShowDeleted(query)) => return self.show_deleted(query, by, from),
+            Ok(Command::Undelete(order)) => return self.undelete(order, by, from),
+            Ok(Command::MailSearch(order)) => return self.search_mail(order, by, from),
+            _ => {}
         }
         if let Ok(Command::Request(new)) = parsed {
             return self.request(new, by, from);

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use scrinium_assertion::never;
 use scrinium_backup::RESTORING;
-use scrinium_catalog::Databases;
+use scrinium_catalog::{Databases, MAIL_FILE_PREFIX};
 use scrinium_clock::Clock;
 use scrinium_contents::AttachmentOptions;
-use scrinium_database::DatabaseOptions;
+use scrinium_database::{DatabaseOptions, UndeleteLimits};
 use scrinium_maintenance::{CompactOptions, Compactor};
 use scrinium_objects::{ObjectError, Objects, open_bucket};
 use scrinium_statistics::Registry;
@@ -210,10 +210,19 @@ const FOLLOWED: &[(&[&str], Apply)] = &[
         Compactor::of(databases).set_options(compact_options(settings));
         Ok(())
     }),
-    (&["document.max_bytes", "attachment.max_bytes", "view.time_variant_refresh"], |databases, settings| {
-        databases.set_options(database_options(settings));
-        Ok(())
-    }),
+    (
+        &[
+            "document.max_bytes",
+            "attachment.max_bytes",
+            "view.time_variant_refresh",
+            "mail.undelete_days",
+            "mail.undelete_bytes",
+        ],
+        |databases, settings| {
+            databases.set_options(database_options(settings));
+            Ok(())
+        },
+    ),
 ];
 
 /// A restore that was interrupted has left a folder that looks like one for a new server.
@@ -374,6 +383,11 @@ fn database_options(settings: &Settings) -> DatabaseOptions {
         document_max_bytes: usize::try_from(settings.document.max_bytes).unwrap_or(usize::MAX),
         attachment_max_bytes: settings.attachment.max_bytes,
         time_variant_seconds: i64::try_from(settings.view.time_variant_refresh.as_secs()).unwrap_or(i64::MAX),
+        undelete: UndeleteLimits {
+            days: u32::try_from(settings.mail.undelete_days).unwrap_or(u32::MAX),
+            bytes: settings.mail.undelete_bytes,
+        },
+        undelete_prefix: MAIL_FILE_PREFIX,
         ..DatabaseOptions::default()
     }
 }

@@ -1,6 +1,7 @@
 //! What a server does by itself: views and folders that are brought up to date, indexes that nobody reads, contents
 //! that nobody refers to, what dropped databases and folders have left.
 
+pub(crate) mod mail;
 mod views;
 
 use std::sync::Arc;
@@ -32,6 +33,10 @@ const COMPACT_LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// How often garbage is added up for the statistics.
 const GARBAGE_EVERY: Duration = Duration::from_secs(3600);
+
+/// How often deleted messages are ended where a database keeps too many.
+const LOOK_AT_MAIL_EVERY: Duration = Duration::from_secs(10);
+
 /// The bodies of requests, and the memory that they take from the databases' budget.
 pub(crate) struct Bodies {
     pub(crate) state: HttpState,
@@ -51,6 +56,8 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
     let mut add_up_garbage = tokio::time::interval_at(Instant::now() + COMPACT_LOOK_EVERY, GARBAGE_EVERY);
     let mut daily = Daily::default();
     let mut removing: Option<JoinHandle<()>> = None;
+    let mut look_at_mail = tokio::time::interval(LOOK_AT_MAIL_EVERY);
+    let mut mail = mail::MailUpkeep::default();
     loop {
         let (databases, tasks) = (databases.clone(), ground.tasks().clone());
         tokio::select! {
@@ -77,6 +84,7 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
                 }
                 report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);
             }
+            _ = look_at_mail.tick() => mail.begin(&databases, &ground),
             _ = look_whether_to_compact.tick() => {
                 if let Some(due) = daily.due(&ground.settings(), databases.clock().timestamp()) {
                     compact(databases, due);
@@ -116,7 +124,7 @@ fn compact(databases: Databases, due: Due) {
     });
 }
 
-fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
+pub(super) fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
     match done {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "upkeep was not finished; it is tried again"),

@@ -230,7 +230,7 @@ impl Transaction<'_> {
         let leaf = Some((new.clone(), parts.encode().into()));
         self.keeps_replaced = database.is_held();
         // Before its body is looked at again, which then is no deleted message's.
-        self.forget_deletion(which.key(database.number()), &deletion)?;
+        self.forget_deletion(which.key(database.number()), deletion)?;
         self.write(id, before, TreeChange { tree, created_ms, leaf, gone: parent.as_slice() })?;
         self.follow(id, &before.head.tree, &SideEffects::default());
         let placed = self.place_back(id, &folders, &deletion.readers);

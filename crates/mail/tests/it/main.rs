@@ -21,6 +21,7 @@ mod messages;
 mod python_email;
 mod recipients;
 mod reread;
+mod retention;
 mod router;
 mod router_crash;
 mod rules;

@@ -9,6 +9,9 @@ use clap::{Args, Parser, Subcommand};
 use scrinium_backup::Target;
 
 use super::formula::FormulaCommand;
+use super::mail_arguments::{
+    MailMoveArguments, MailPurgeArguments, MailSearchArguments, MailUndeleteArguments,
+};
 use super::people_arguments::{DomainCommand, GroupCommand, MailInCommand, PersonCommand};
 use crate::imap_import::ImapTls;
 
@@ -267,6 +270,14 @@ pub enum MailCommand {
     Reread(MailRereadArguments),
     /// Where is a message? What became of it, from the log database of a running server
     Trace(MailTraceArguments),
+    /// Deleted messages of a person on a running server: list them, and restore them
+    Undelete(MailUndeleteArguments),
+    /// Look for messages in all mail files of a running server; nothing changes
+    Search(MailSearchArguments),
+    /// Move what a search has found into a folder of each person's
+    Move(MailMoveArguments),
+    /// Delete what a search has found
+    Purge(MailPurgeArguments),
     /// Mail that rules or filters keep back, on a running server
     Quarantine {
         /// What to do.

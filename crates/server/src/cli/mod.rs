@@ -11,6 +11,7 @@ mod connect;
 mod console;
 mod failure;
 mod formula;
+mod mail_arguments;
 mod pages;
 mod people_arguments;
 mod terminal;
@@ -34,6 +35,7 @@ pub use arguments::{
 pub(crate) use connect::connect;
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
+pub use mail_arguments::{MailMoveArguments, MailPurgeArguments, MailSearchArguments, MailUndeleteArguments};
 pub use people_arguments::{
     AppPasswordCommand, DomainCommand, EntryRemoveArguments, GroupAddArguments, GroupCommand,
     GroupRenameArguments, MailInCommand, PersonAddArguments, PersonCommand, PersonImportArguments,
@@ -270,6 +272,22 @@ fn dispatch(
         }
         CommandLine::Mail { command: MailCommand::Trace(asked) } => {
             console::trace(&load()?, &asked, &sources.environment, terminal)
+        }
+        CommandLine::Mail { command: MailCommand::Undelete(asked) } => {
+            console::undelete(&load()?, &asked, &sources.environment, terminal)
+        }
+        CommandLine::Mail { command: MailCommand::Search(asked) } => {
+            let parts = (&load()?, &asked.connection, sources.environment.as_slice(), terminal);
+            console::search_mail(parts, &asked.command())
+        }
+        CommandLine::Mail { command: MailCommand::Move(asked) } => {
+            let command = format!("move mail {} {}", asked.search, crate::console::quoted(&asked.folder));
+            let parts = (&load()?, &asked.connection, sources.environment.as_slice(), terminal);
+            console::search_mail(parts, &command)
+        }
+        CommandLine::Mail { command: MailCommand::Purge(asked) } => {
+            let parts = (&load()?, &asked.connection, sources.environment.as_slice(), terminal);
+            console::search_mail(parts, &format!("purge mail {}", asked.search))
         }
         CommandLine::Mail { command: MailCommand::Quarantine { command } } => {
             console::quarantine(&load()?, &command, &sources.environment, terminal)

@@ -497,6 +497,16 @@ configuration! {
         incoming_bytes: Bytes { min: MB, max: TB } = "64 MB", Restart;
         /// Temporary files for messages that are coming in, all together. Past that clients are to try again later (452).
         incoming_file_bytes: Bytes { min: MB, max: TB } = "4 GB", Restart;
+        /// For how many days a message that is deleted or expunged can be had back (`scrinium mail undelete`). 0: it is gone at once. A database
+        /// can say otherwise (`undelete_days`).
+        undelete_days: Integer { min: 0, max: 3_650 } = "14", Running;
+        /// How many bytes of deleted messages a database keeps for that, outside its quota; the oldest go first. A database can say otherwise
+        /// (`undelete_bytes`).
+        undelete_bytes: Bytes { min: 0, max: 1024 * TB } = "2 GB", Running;
+        /// Messages in a person's folder for the trash are deleted after so many days; 0: never. A folder can say otherwise (`keep_days`).
+        trash_days: Integer { min: 0, max: 36_500 } = "0", Running;
+        /// Messages in a person's folder for junk are deleted after so many days; 0: never. A folder can say otherwise (`keep_days`).
+        junk_days: Integer { min: 0, max: 36_500 } = "0", Running;
     }
 
     /// Messages of other servers, by SMTP (docs/operate/smtp.md).

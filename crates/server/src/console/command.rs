@@ -9,9 +9,10 @@ use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::QueueOrder;
 
 use super::{
-    ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, QuarantineOrder, ReplicateOrder,
-    SetProperty, SettleOrder, UpdateViews, attachments, compact, conflicts, dkim, holds, log_database,
-    person, quarantine, queue, replication, requests, reread,
+    ConsoleError, DeletedQuery, FixupOrder, HoldOrder, LogQuery, MailSearchOrder, MoveAttachments,
+    QuarantineOrder, ReplicateOrder, SetProperty, SettleOrder, UndeleteOrder, UpdateViews, attachments,
+    compact, conflicts, deleted, dkim, holds, log_database, mail_search, person, quarantine, queue,
+    replication, requests, reread, retention,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -130,7 +131,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["set", "database"],
         arguments: "DATABASE PROPERTY=VALUE",
-        help: "Sets a property of a database: logged, full_text (true or false); quota_bytes, quota_documents (0: no limit), quota_warn_percent",
+        help: "Sets a property of a database: logged, full_text (true or false); quota_bytes, quota_documents (0: no limit), quota_warn_percent; undelete_days, undelete_bytes (null: as the server)",
         build: property,
     },
     CommandLine {
@@ -186,6 +187,12 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: reread::ARGUMENTS,
         help: reread::HELP,
         build: reread::parse,
+    },
+    CommandLine {
+        words: &["load", "retention"],
+        arguments: retention::ARGUMENTS,
+        help: retention::HELP,
+        build: |rest| Some(Command::Retention { database: optional(rest)? }),
     },
     CommandLine {
         words: &["load", "backup"],
@@ -246,6 +253,42 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: holds::ARGUMENTS,
         help: holds::LIFT_HELP,
         build: |rest| holds::parse(rest).map(Command::LiftHold),
+    },
+    CommandLine {
+        words: &["show", "deleted"],
+        arguments: deleted::SHOW_ARGUMENTS,
+        help: deleted::SHOW_HELP,
+        build: deleted::parse_show,
+    },
+    CommandLine {
+        words: &["undelete"],
+        arguments: deleted::RESTORE_ARGUMENTS,
+        help: deleted::RESTORE_HELP,
+        build: deleted::parse_restore,
+    },
+    CommandLine {
+        words: &["search", "mail"],
+        arguments: mail_search::SEARCH_ARGUMENTS,
+        help: mail_search::SEARCH_HELP,
+        build: mail_search::parse_search,
+    },
+    CommandLine {
+        words: &["show", "mailsearch"],
+        arguments: "[SEARCH]",
+        help: mail_search::SHOW_HELP,
+        build: mail_search::parse_show,
+    },
+    CommandLine {
+        words: &["move", "mail"],
+        arguments: "SEARCH FOLDER",
+        help: mail_search::MOVE_HELP,
+        build: mail_search::parse_move,
+    },
+    CommandLine {
+        words: &["purge", "mail"],
+        arguments: "SEARCH",
+        help: mail_search::PURGE_HELP,
+        build: mail_search::parse_purge,
     },
     CommandLine {
         words: &["rename", "person"],
@@ -351,6 +394,9 @@ pub enum Command {
     Reread {
         database: String,
     },
+    Retention {
+        database: String,
+    },
     ShowVolumes,
     Move {
         database: String,
@@ -379,6 +425,11 @@ pub enum Command {
     ShowHolds,
     SetHold(HoldOrder),
     LiftHold(HoldOrder),
+    /// `show deleted`: it shows other people's mail, so that it is none of those that only show.
+    ShowDeleted(DeletedQuery),
+    Undelete(UndeleteOrder),
+    /// `search mail` and what follows it, which shows other people's mail as well.
+    MailSearch(MailSearchOrder),
     Freeze {
         limit: Duration,
     },

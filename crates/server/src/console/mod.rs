@@ -9,11 +9,13 @@ mod compact;
 mod conflicts;
 mod database;
 mod databases;
+mod deleted;
 mod dkim;
 mod fixup;
 mod holds;
 mod log;
 mod log_database;
+mod mail_search;
 mod memory;
 mod pattern;
 mod person;
@@ -22,12 +24,14 @@ mod queue;
 mod replication;
 pub(crate) mod requests;
 mod reread;
+mod retention;
 mod server;
 mod settings;
 mod statistics;
 mod table;
 mod tasks;
 mod volumes;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,12 +51,15 @@ pub use attachments::MoveAttachments;
 pub use command::{COMMANDS, Command, CommandLine};
 pub use conflicts::SettleOrder;
 pub use database::SetProperty;
+pub use deleted::{DeletedQuery, UndeleteOrder, show_deleted, undelete};
 pub use fixup::FixupOrder;
 pub use holds::{HoldOrder, change_hold};
 pub use log_database::LogQuery;
+pub use mail_search::{MailSearchOrder, MailSearches, criteria_on_record};
 pub use quarantine::QuarantineOrder;
 pub use replication::ReplicateOrder;
 pub use server::ServerReport;
+pub(crate) use words::quoted;
 
 /// What the console sees of the server.
 pub trait ServerParts: Send + Sync {
@@ -245,14 +252,7 @@ impl Console {
     /// # Errors
     /// [`ConsoleError`], with what to type instead; nothing was changed then.
     pub fn execute(&self, line: &str) -> Result<Reply, ConsoleError> {
-        let mut reply = self.carry_out(line)?;
-        // Lines are the console's own; whatever else could move a terminal's cursor came from others.
-        let lines = reply.text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
-            Some(line) => plain_line(line) + "\n",
-            None => plain_line(line),
-        });
-        reply.text = lines.collect();
-        Ok(reply)
+        self.carry_out(line).map(plain)
     }
 
     fn carry_out(&self, line: &str) -> Result<Reply, ConsoleError> {
@@ -285,17 +285,10 @@ impl Console {
             }
             Command::ShowDatabase(name) => database::show_database(parts, &name),
             Command::SetDatabase(order) => database::set_database(parts, &order),
-            Command::UpdateViews(order) => {
-                let databases = parts.update_views(&order).map_err(ConsoleError::NotFound)?;
-                Ok(Reply {
-                    text: format!(
-                        "Updating the views of {databases} databases; show tasks shows its progress.\n"
-                    ),
-                    data: json!({"databases": databases}),
-                })
-            }
+            Command::UpdateViews(order) => update_views(parts, &order),
             Command::MoveAttachments(order) => attachments::begin(parts, &order),
             Command::Reread { database } => reread::begin(parts, &database),
+            Command::Retention { database } => retention::begin(parts, &database),
             Command::ShowVolumes => volumes::show_volumes(&open()?, &parts.statistics()),
             Command::Move { database, volume } => volumes::begin_move(parts, &database, &volume),
             Command::Fixup(order) => fixup::begin(parts, &order),
@@ -317,6 +310,9 @@ impl Console {
             Command::ShowHolds => holds::show(&open()?),
             // Carried out by the one who knows who asks.
             Command::SetHold(_) | Command::LiftHold(_) => Err(holds::of_nobody()),
+            Command::ShowDeleted(_) | Command::Undelete(_) | Command::MailSearch(_) => {
+                Err(deleted::of_nobody())
+            }
             Command::Replicate(_) | Command::Request(_) => Err(replication::not_running()),
             Command::ExportPerson(name) => parts.export_person(&name).map_err(ConsoleError::NotFound),
             Command::ShowPerson(name) => person::show(parts.requests().as_deref(), &name),
@@ -326,6 +322,24 @@ impl Console {
             Command::Help => Ok(help()),
         }
     }
+}
+
+/// An answer without what could move a terminal's cursor: lines are the console's own; whatever else is in them came from others.
+pub(crate) fn plain(mut reply: Reply) -> Reply {
+    let lines = reply.text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+        Some(line) => plain_line(line) + "\n",
+        None => plain_line(line),
+    });
+    reply.text = lines.collect();
+    reply
+}
+
+fn update_views(parts: &dyn ServerParts, order: &UpdateViews) -> Result<Reply, ConsoleError> {
+    let databases = parts.update_views(order).map_err(ConsoleError::NotFound)?;
+    Ok(Reply {
+        text: format!("Updating the views of {databases} databases; show tasks shows its progress.\n"),
+        data: json!({"databases": databases}),
+    })
 }
 
 /// What the log database is called.
