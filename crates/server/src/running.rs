@@ -98,15 +98,7 @@ impl Running {
         let (router, outgoing) = router(ground, &settings, &storage.databases, ways)?;
 
         let accounts = limits::accounts(&settings, files, ground.clock().clone());
-        let parts = PeopleParts {
-            directory: &directory,
-            accounts: accounts.clone(),
-            statistics,
-            log: log.clone(),
-            clock: ground.clock().clone(),
-            server_name: ground.name(),
-        };
-        let people = People::new(parts, &settings)?;
+        let people = people(ground, &settings, (&directory, &accounts))?;
         let (logins, tokens) = (people.logins(), people.tokens());
         let state = http_state(ground, &settings, people, (&storage.databases, &accounts));
         state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
@@ -187,6 +179,23 @@ impl Running {
         });
         drop(closed.await);
     }
+}
+
+/// Who may come in, and by what.
+fn people(
+    ground: &Ground,
+    settings: &Settings,
+    (directory, accounts): (&Arc<Directory>, &Accounts),
+) -> Result<People, Failure> {
+    let parts = PeopleParts {
+        directory,
+        accounts: accounts.clone(),
+        statistics: ground.statistics(),
+        log: ground.log_database().clone(),
+        clock: ground.clock().clone(),
+        server_name: ground.name(),
+    };
+    People::new(parts, settings)
 }
 
 /// What answers calendar programs.

@@ -206,12 +206,7 @@ impl People {
                 self.end_session(person, &id).await?;
                 ok()
             }
-            CredentialRequest::EndOtherSessions => {
-                let held = self.end_sessions(person).await?;
-                let session = asking.filter(|grant| grant.session.is_some());
-                let ended = held.saturating_sub(usize::from(session.is_some()));
-                Ok((json!({"ok": true, "ended": ended}), session.map(|grant| grant.by.has_second_factor)))
-            }
+            CredentialRequest::EndOtherSessions => self.end_other_sessions(person, asking).await,
             CredentialRequest::RemovePasskey { id } => {
                 let id = URL_SAFE_NO_PAD.decode(id).map(SecretBytes::new);
                 let id = id.map_err(|_| unknown("passkey"))?;

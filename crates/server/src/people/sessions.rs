@@ -43,8 +43,20 @@ impl People {
         self.revoking(move |revocations| revocations.add(&session, now_s)).await
     }
 
+    /// Ends all sessions of a person. The one that asks goes on as another one: whether it has a second factor.
+    pub(super) async fn end_other_sessions(
+        &self,
+        person: &Person,
+        asking: Option<&Grant>,
+    ) -> Result<(Value, Option<bool>), CredentialRefusal> {
+        let held = self.end_sessions(person).await?;
+        let session = asking.filter(|grant| grant.session.is_some());
+        let ended = held.saturating_sub(usize::from(session.is_some()));
+        Ok((json!({"ok": true, "ended": ended}), session.map(|grant| grant.by.has_second_factor)))
+    }
+
     /// Ends all sessions of a person, also those that nobody has used since the start. How many of those that were used there were.
-    pub(super) async fn end_sessions(&self, person: &Person) -> Result<usize, CredentialRefusal> {
+    async fn end_sessions(&self, person: &Person) -> Result<usize, CredentialRefusal> {
         let held = self.held_sessions(person).len();
         let (now_s, person_id) = (self.clock.now_s(), person.id.clone());
         let forget_s = now_s.saturating_add(self.sessions.longest().as_secs());
