@@ -20,7 +20,7 @@ use crate::write;
 /// Members or changes in one answer, unless the client says how many.
 const USUAL_LIMIT: u64 = 1000;
 
-/// A folder keeps its documents for so many days, or for ever.
+/// A folder keeps its documents for this many days at most, or for ever.
 const KEEP_DAYS_MAX: u64 = 36_500;
 
 /// `GET /{db}/_folder`.

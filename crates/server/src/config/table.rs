@@ -503,9 +503,9 @@ configuration! {
         /// How many bytes of deleted messages a database keeps for that, outside its quota; the oldest go first. A database can say otherwise
         /// (`undelete_bytes`).
         undelete_bytes: Bytes { min: 0, max: 1024 * TB } = "2 GB", Running;
-        /// Messages in a person's folder for the trash are deleted after so many days; 0: never. A folder can say otherwise (`keep_days`).
+        /// Messages in a person's folder for the trash are deleted after this many days; 0: never. A folder can say otherwise (`keep_days`).
         trash_days: Integer { min: 0, max: 36_500 } = "0", Running;
-        /// Messages in a person's folder for junk are deleted after so many days; 0: never. A folder can say otherwise (`keep_days`).
+        /// Messages in a person's folder for junk are deleted after this many days; 0: never. A folder can say otherwise (`keep_days`).
         junk_days: Integer { min: 0, max: 36_500 } = "0", Running;
     }
 

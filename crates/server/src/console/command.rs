@@ -425,7 +425,7 @@ pub enum Command {
     ShowHolds,
     SetHold(HoldOrder),
     LiftHold(HoldOrder),
-    /// `show deleted`: it shows other people's mail, so that it is none of those that only show.
+    /// `show deleted`: it shows other people's mail, so it is not one of those that only show.
     ShowDeleted(DeletedQuery),
     Undelete(UndeleteOrder),
     /// `search mail` and what follows it, which shows other people's mail as well.
