@@ -25,6 +25,7 @@ use crate::mailbox::{DepositError, IncomingMessage};
 use crate::memo::{field, recipients_of};
 use crate::message::SOURCE_ATTACHMENT;
 use crate::outgoing::{MessageComposer, OutgoingQueue};
+use crate::outline::outline_of_stored;
 use crate::recipients::{OutsideRecipient, Resolver};
 use crate::rules::{RuleBook, RuleOwner, Verdict};
 use crate::sieve::{Addressee, ScriptBook, SourceOf, note_answer, reply_source, tell_of_forwarding};
@@ -71,6 +72,7 @@ struct Copy {
     /// As it stands in the mail.box.
     memo: Map<String, Value>,
     attachments: Vec<NewAttachment>,
+    outline: Option<Bytes>,
 }
 
 /// Whose a database is that gets memos.
@@ -391,8 +393,12 @@ impl Deliverer<'_> {
         (mailbox, waiting, copy): (&OpenDatabase, &Waiting, &Copy),
     ) -> Result<Made, DatabaseError> {
         let clock = self.databases.clock();
-        let mut edit =
-            Edit { id: Some(copy.id.clone()), attachments: copy.attachments.clone(), ..Edit::default() };
+        let mut edit = Edit {
+            id: Some(copy.id.clone()),
+            attachments: copy.attachments.clone(),
+            outline: copy.outline.clone(),
+            ..Edit::default()
+        };
         let person = match &addressed.target {
             Target::Person(person) => person,
             Target::MailIn(_) => {
@@ -576,8 +582,16 @@ fn copy_of(mailbox: &OpenDatabase, waiting: &Waiting, clock: &Clock) -> Result<C
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
         names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, None, &ROUTER)).collect();
+    let attachments = attachments?;
+    let outline = match attachments.iter().any(|attachment| attachment.name == SOURCE_ATTACHMENT) {
+        true => {
+            let source = mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER)?;
+            outline_of_stored(&source, &memo)?
+        }
+        false => None,
+    };
     let json = delivered_json(memo.clone(), clock);
-    Ok(Copy { id: delivered_id(mailbox, waiting), json, attachments: attachments?, memo })
+    Ok(Copy { id: delivered_id(mailbox, waiting), json, attachments, outline, memo })
 }
 
 /// A memo as a journal keeps it: with all whom it went to.
