@@ -10,7 +10,7 @@ use crate::access::readable::{Looked, ReadableLeaf};
 use crate::database::Database;
 use crate::edit::content_of;
 use crate::error::{DatabaseError, Result};
-use crate::keys;
+use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, StoredAttachment};
 
 /// A stored attachment, readable at any offset.
@@ -21,6 +21,8 @@ pub struct AttachmentReader {
     pub content_type: String,
     /// CouchDB's digest: `md5-` and base64.
     pub digest: String,
+    /// The name of its content.
+    pub content_name: Digest,
     /// Bytes of its content, as they are read.
     pub length: u64,
     /// Bytes that are stored, where it came as gzip: it is read as what that stands for, unless `is_encoded`.
@@ -36,6 +38,7 @@ impl AttachmentReader {
     fn new(attachment: StoredAttachment, revision: String, content: HeldContent) -> Self {
         Self {
             digest: attachment.digest_text(),
+            content_name: attachment.digest,
             name: attachment.name,
             content_type: attachment.content_type,
             length: content.length(),

@@ -68,6 +68,9 @@ pub struct Edit {
     pub read_by: Option<Arc<str>>,
     /// Everybody who has read the document has read what it becomes: nothing of it is news.
     pub keeps_marks: bool,
+    /// What was found out about the document's source ([`SOURCE_ATTACHMENT`](crate::SOURCE_ATTACHMENT)), which is kept with it until
+    /// another edit takes its place.
+    pub outline: Option<Bytes>,
     /// What becomes of what only the server may see of the document. In a guarded database, what is set here takes the place
     /// of what its guard would hash.
     pub secret: Secret,
@@ -114,6 +117,7 @@ pub(crate) struct SideEffects {
     pub(crate) editor: Option<Arc<str>>,
     pub(crate) read_by: Option<Arc<str>>,
     pub(crate) keeps_marks: bool,
+    pub(crate) outline: Option<Bytes>,
     /// Nothing but the document's flags is another.
     pub(crate) is_of_flags: bool,
 }
@@ -204,6 +208,7 @@ impl ParsedEdit {
             editor: edit.editor,
             read_by: edit.read_by,
             keeps_marks: edit.keeps_marks,
+            outline: edit.outline,
             is_of_flags: false,
         };
         // A list that cannot be read keeps out all but administrators, and what they write is checked as under any list.
@@ -305,6 +310,7 @@ impl Edit {
                 editor: self.editor,
                 read_by: self.read_by,
                 keeps_marks: self.keeps_marks,
+                outline: None,
                 is_of_flags: false,
             },
             access: access.clone(),

@@ -35,6 +35,7 @@
 //! | Point | number `F` name in lower case | [`crate::folder::record::FolderRecord`] |
 //! | Point | number `G` folder | [`crate::folder::record::FolderState`] |
 //! | Point | number `m` length id folder | [`crate::folder::record::Membership`] |
+//! | Point | number `M` id | what was found out about the document's source, [`crate::outline`]; derived |
 //! | Point | number `d` length id person | [`crate::folder::record::Mark`]: what the person has read |
 //! | Point | number `S` id | what only the server may see of the document, [`crate::guard::Secret`] |
 //! | Point | number `p` person | [`crate::folder::record::ReadCounts`] |
@@ -370,6 +371,11 @@ pub fn membership(number: u32, id: &str, folder: u32) -> Vec<u8> {
 /// What the memberships of a document begin with.
 pub fn memberships(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'm', &with_length(id, &[]))
+}
+
+/// What was found out about a document's source.
+pub fn outline(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'M', id.as_bytes())
 }
 
 /// The folder at the end of a key of [`membership`].

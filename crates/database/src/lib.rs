@@ -33,6 +33,7 @@ pub mod keys;
 pub mod leaf;
 pub mod local;
 mod named;
+pub mod outline;
 mod passed_over;
 mod properties;
 mod quota;

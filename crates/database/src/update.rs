@@ -12,6 +12,7 @@ mod earlier;
 mod flags;
 mod folder;
 mod mark;
+mod outline;
 mod place;
 pub(crate) mod purge;
 pub(crate) mod records;

@@ -6,7 +6,8 @@ use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, INTERNAL_DA
 use scrinium_imap::{Answer, NewMessage, Refusal, SystemFlags};
 use scrinium_imap_wire::{DateTime, Flag};
 use scrinium_mail::{
-    MEMORY_BYTES, MessageOptions, MessageSource, SourceWriter, memo_of_reader, stored_source,
+    MEMORY_BYTES, MessageOptions, MessageSource, SourceWriter, limit_outlines, memo_of_reader, outline_of,
+    stored_source,
 };
 use scrinium_mailbox::NumberSet;
 use serde_json::{Map, Value, json};
@@ -94,6 +95,7 @@ impl Appending {
             ids.push(edit.id.clone().unwrap_or_default());
             edits.push(edit);
         }
+        limit_outlines(&mut edits);
         edits.extend(besides);
         let stored = file.database.update(edits, EditMode::Interactive, &file.access)?.wait()?;
         stored.into_iter().collect::<Result<Vec<_>>>()?;
@@ -157,6 +159,7 @@ pub(crate) fn edit_of(
     }
     Ok(Edit {
         id: Some(new_id(now_ms)),
+        outline: outline_of(source, &memo).map_err(unreadable)?,
         json: Value::Object(memo).to_string().into(),
         attachments: vec![stored_source(&file.database, source)?],
         folders,

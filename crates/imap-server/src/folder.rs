@@ -10,7 +10,7 @@ use scrinium_database::{DatabaseError, FlagsChange, FolderInfo, Result};
 use scrinium_directory::Person;
 use scrinium_imap::{
     EntriesQuestion, Entry, FolderAnswer, FolderOutcome, FolderQuestion, FolderRequest, MapNeed,
-    StoreQuestion, StoredEntry, SystemFlags,
+    MessageFlags, StoreQuestion, StoredEntry, SystemFlags,
 };
 use scrinium_imap_wire::{Flag, SequenceSet, StoreAction};
 use scrinium_mailbox::{
@@ -19,7 +19,7 @@ use scrinium_mailbox::{
 
 use crate::desk::FolderHandle;
 use crate::mail_file::{MailFile, refusal_of};
-use crate::message::{Beginning, Messages, content_id};
+use crate::message::{Beginning, Known, Messages, content_id};
 use crate::surroundings::Surroundings;
 use crate::time::date_time;
 use crate::tracker::{FolderTracker, Tracked, number_of};
@@ -113,7 +113,7 @@ pub(crate) fn begin<'d>(
     {
         return Ok(None);
     }
-    let keywords = RefCell::new(known_keywords(file)?);
+    let keywords = RefCell::default();
     let (messages, now_ms) = (&shared.messages, shared.clock.now_ms());
     Ok(Some((FolderDesk { ground, file, messages, tracker, info, now_ms, keywords }, tracked)))
 }
@@ -133,6 +133,9 @@ impl FolderDesk<'_> {
         match question {
             FolderQuestion::Sync { told_to, limit } => self.sync(view, tracked, (told_to, limit)),
             FolderQuestion::Entries(question) => self.entries(view, tracked, &question),
+            FolderQuestion::Flags { messages, limit } => {
+                self.flags(tracked, &step(tracked, view, &messages.resolve(view), limit))
+            }
             FolderQuestion::Store(question) => self.store(view, tracked, &question),
             FolderQuestion::Transfer { messages, target, moves, limit } => {
                 let step = step(tracked, view, &messages.resolve(view), limit);
@@ -190,7 +193,6 @@ impl FolderDesk<'_> {
     pub(crate) fn entry(&self, found: &Found, tracked: &Tracked) -> Result<Entry> {
         let Found { picked, member, mod_seq } = found;
         let database = &self.file.database;
-        let has = |flag: u16| member.flags & flag != 0;
         let (content, bytes) = match member.facts.content {
             Some(_) => (content_id(database, &member.id, None), member.facts.bytes),
             None => {
@@ -208,15 +210,8 @@ impl FolderDesk<'_> {
         Ok(Entry {
             uid: picked.uid,
             number: picked.number,
-            flags: SystemFlags {
-                seen: !tracked.unseen.contains(picked.uid),
-                answered: has(ANSWERED),
-                flagged: has(FLAGGED),
-                deleted: has(DELETED),
-                draft: has(DRAFT),
-                recent: false,
-            },
-            keywords: self.keywords_of(member)?,
+            flags: system_flags(member.flags, !tracked.unseen.contains(picked.uid)),
+            keywords: self.keywords_of(&member.keywords)?,
             mod_seq: *mod_seq,
             arrival: member.added_change,
             bytes,
@@ -231,14 +226,14 @@ impl FolderDesk<'_> {
         })
     }
 
-    /// Numbers as keywords. One that a message has got since the question began may be new to the database.
-    fn keywords_of(&self, member: &Member) -> Result<Vec<Flag>> {
+    /// Numbers as keywords. They are read when the first one is met that is not known here.
+    fn keywords_of(&self, numbers: &[u16]) -> Result<Vec<Flag>> {
         let is_known = |number: &u16| self.keywords.borrow().contains_key(number);
-        if !member.keywords.iter().all(is_known) {
+        if !numbers.iter().all(is_known) {
             *self.keywords.borrow_mut() = known_keywords(self.file)?;
         }
         let keywords = self.keywords.borrow();
-        Ok(member.keywords.iter().filter_map(|number| keywords.get(number).cloned()).collect())
+        Ok(numbers.iter().filter_map(|number| keywords.get(number).cloned()).collect())
     }
 
     fn revision(&self, id: &str) -> Result<String> {
@@ -289,6 +284,25 @@ impl FolderDesk<'_> {
         Ok(FolderOutcome::Synced { changed, told_to: end, is_more })
     }
 
+    /// What the folder says of flags, and nothing else: no document is read.
+    fn flags(&self, tracked: &Tracked, step: &Step) -> Result<FolderOutcome> {
+        let database = &self.file.database;
+        let uids: Vec<u64> = step.picked.iter().map(|picked| u64::from(picked.uid)).collect();
+        let snapshot = database.store().snapshot();
+        let found = database.member_flags_of(&snapshot, self.tracker.folder(), &uids)?;
+        let mut found = found.into_iter().peekable();
+        let mut flags = Vec::with_capacity(step.picked.len());
+        for Picked { uid, number } in step.picked.iter().copied() {
+            let Some((_, (bits, keywords))) = found.next_if(|(found, _)| *found == u64::from(uid)) else {
+                continue;
+            };
+            let keywords = self.keywords_of(&keywords)?;
+            let system = system_flags(bits, !tracked.unseen.contains(uid));
+            flags.push(MessageFlags { uid, number, flags: system, keywords });
+        }
+        Ok(FolderOutcome::Flags { flags, rest: step.rest.clone(), missing: step.missing })
+    }
+
     fn entries(
         &self,
         view: &mut FolderView,
@@ -322,14 +336,21 @@ impl FolderDesk<'_> {
         for found in &found {
             let mut entry = self.entry(found, &now)?;
             entry.was_changed = changed.contains(entry.uid);
-            self.add_content(&mut entry, question)?;
+            self.add_content(&mut entry, found, question)?;
             entries.push(entry);
         }
         Ok(FolderOutcome::Entries { entries, rest: step.rest, missing: step.missing })
     }
 
-    fn add_content(&self, entry: &mut Entry, question: &EntriesQuestion) -> Result<()> {
+    fn add_content(&self, entry: &mut Entry, found: &Found, question: &EntriesQuestion) -> Result<()> {
         if question.map == MapNeed::Nothing && question.source_bytes == 0 {
+            return Ok(());
+        }
+        if question.source_bytes == 0
+            && let Some(known) = self.known(entry, found)?
+        {
+            entry.bytes = known.map.bytes;
+            entry.map = Some(Arc::clone(&known.map));
             return Ok(());
         }
         if question.map <= MapNeed::Header
@@ -349,6 +370,12 @@ impl FolderDesk<'_> {
         }
         entry.source = message.read(Span { start: 0, end: u64::from(question.source_bytes) })?;
         Ok(())
+    }
+
+    /// What is known of a message without its document.
+    pub(crate) fn known(&self, entry: &Entry, found: &Found) -> Result<Option<Arc<Known>>> {
+        let source = found.member.facts.content.as_ref();
+        self.messages.known(&self.file.database, (&entry.content, source), &self.file.access)
     }
 
     /// The header of a message whose length the folder knows; `None` where the whole message must be read.
@@ -474,6 +501,19 @@ impl FolderDesk<'_> {
     }
 }
 
+/// Flags as the folder keeps them, and the person's mark.
+fn system_flags(bits: u16, seen: bool) -> SystemFlags {
+    let has = |flag: u16| bits & flag != 0;
+    SystemFlags {
+        seen,
+        answered: has(ANSWERED),
+        flagged: has(FLAGGED),
+        deleted: has(DELETED),
+        draft: has(DRAFT),
+        recent: false,
+    }
+}
+
 /// The first messages of a selection.
 pub(crate) fn step(tracked: &Tracked, view: &FolderView, selection: &Selection, limit: u32) -> Step {
     let picked = select(tracked, view, selection, limit);
@@ -529,5 +569,6 @@ fn own_changes(entries: &[StoredEntry]) -> Option<(u64, u64)> {
 
 /// RFC 8474: the same wherever the message is.
 fn email_id(id: &str) -> String {
-    format!("M{}", blake3::hash(id.as_bytes()).to_hex().chars().take(32).collect::<String>())
+    let hash = blake3::hash(id.as_bytes()).to_hex();
+    format!("M{}", hash.get(..32).unwrap_or_default())
 }

@@ -27,6 +27,7 @@ mod notify;
 mod pop3;
 mod protocol;
 mod search;
+mod sorting;
 mod surroundings;
 mod time;
 mod tracker;

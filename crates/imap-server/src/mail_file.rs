@@ -5,7 +5,8 @@ use std::sync::Arc;
 use scrinium_catalog::{Databases, NameRange};
 use scrinium_database::folder::name::SEPARATOR;
 use scrinium_database::{
-    Access, Database, DatabaseError, FolderInfo, FolderUse, Identity, Level, Oversized, Result, SpecialUse,
+    Access, Database, DatabaseError, FolderInfo, FolderKind, FolderUse, Identity, Level, Oversized, Result,
+    SpecialUse,
 };
 use scrinium_directory::{Directory, Found, NameLookup as _, Person, mail_editors_group, mail_readers_group};
 use scrinium_imap::Refusal;
@@ -192,12 +193,14 @@ impl MailFile {
         (self.access.level() == Level::Author).then_some(&*self.person)
     }
 
-    /// The folders, in the order of their names in lower case.
+    /// The folders, in the order of their names in lower case. Those of calendars and address books are for other clients.
     ///
     /// # Errors
     /// What the store reports.
     pub(crate) fn folders(&self) -> Result<Vec<FolderInfo>> {
-        self.database.folders(Some(&self.person))
+        let mut folders = self.database.folders(Some(&self.person))?;
+        folders.retain(|folder| is_mailbox(folder.kind));
+        Ok(folders)
     }
 
     /// One folder by its mailbox's name within the place.
@@ -205,12 +208,12 @@ impl MailFile {
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub(crate) fn folder(&self, mailbox: &str) -> Result<FolderInfo> {
-        if mailbox.is_empty() {
+        if mailbox.is_empty() || mailbox.contains(SEPARATOR) {
             return Err(missing());
         }
         let folder = self.database.folder(&folder_of(mailbox), Some(&self.person))?;
         // Names that differ in case alone are one folder's, but other mailboxes.
-        if mailbox_of(&folder.name) == canonical(mailbox) {
+        if mailbox_of(&folder.name) == canonical(mailbox) && is_mailbox(folder.kind) {
             return Ok(folder);
         }
         Err(DatabaseError::NotFound { reason: format!("There is no mailbox {mailbox}.") })
@@ -253,6 +256,14 @@ impl MailFile {
             self.database.set_folder_use(name, folder_use)?;
         }
         Ok(())
+    }
+}
+
+/// Whether mail clients are shown a folder of this kind.
+const fn is_mailbox(kind: FolderKind) -> bool {
+    match kind {
+        FolderKind::Plain | FolderKind::Mail => true,
+        FolderKind::Calendar | FolderKind::Contacts | FolderKind::Tasks => false,
     }
 }
 

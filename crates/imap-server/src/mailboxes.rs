@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use scrinium_database::folder::name::SEPARATOR;
 use scrinium_database::{
     Database, DatabaseError, FolderInfo, FolderUse, Level, MAX_MEMBERS_AT_ONCE, Result, SpecialUse,
 };
@@ -225,6 +226,9 @@ impl Office<'_> {
         let (place, to) = Place::of(to.as_str().trim_end_matches(LEVEL));
         let info = file.folder(name)?;
         file.check_editor()?;
+        if let Some(refusal) = unusable(to) {
+            return Ok(Answer::Refused(refusal));
+        }
         if place != file.place || to.is_empty() {
             let text = "A mailbox cannot be moved into another database; copy its messages";
             return Ok(Answer::Refused(Refusal::new("CANNOT", text)));
@@ -425,6 +429,9 @@ impl Shelf<'_> {
         if name.is_empty() {
             return Ok(Answer::Refused(Refusal::new("CANNOT", "A database is not made by a mail client")));
         }
+        if let Some(refusal) = unusable(name) {
+            return Ok(Answer::Refused(refusal));
+        }
         let folder = folder_of(name);
         let special_use = match uses {
             [] => None,
@@ -492,6 +499,13 @@ impl Shelf<'_> {
         let root = self.file.place.prefix().trim_end_matches(LEVEL).to_owned();
         Ok(Answer::Quota(vec![(root, resources)]))
     }
+}
+
+/// Why a mailbox cannot have this name, if it cannot: folders have a backslash between their levels, so that one within a level would be
+/// another mailbox.
+fn unusable(name: &str) -> Option<Refusal> {
+    let text = "A mailbox cannot have a backslash in its name here; choose another one";
+    name.contains(SEPARATOR).then(|| Refusal::new("CANNOT", text))
 }
 
 fn special_use_name(special_use: SpecialUse) -> String {

@@ -5,43 +5,49 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use scrinium_database::keys::Digest;
 use scrinium_database::{
     Access, AttachmentReader, Database, DatabaseError, ReadOptions, Result, SOURCE_ATTACHMENT,
 };
 use scrinium_imap::ContentId;
 use scrinium_mail::{MessageComposer, MessageSource};
-use scrinium_mailbox::{MapBuilder, MapLimits, MessageMap, Span};
+use scrinium_mailbox::{
+    Form, MapBuilder, MapPart, MessageMap, Outline, OutlineBuilder, Place, SentDate, Span,
+};
 use serde_json::{Map, Value};
 
 /// Read of a source at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Of a source whose lines end otherwise than those of a client's form, a place is kept each time after about this number of bytes.
-const PLACES_BYTES: u64 = 64 << 10;
-
 /// Read at first of a message whose header is asked for; and no longer header is read without the rest.
 const HEADER_BYTES: usize = 16 << 10;
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
-/// Messages whose maps are kept, and the bytes that these may take, by their parts.
+/// Messages whose outlines are kept in memory, and the bytes that these may take.
 const KEPT_MESSAGES: usize = 4096;
+const KEPT_BYTES: usize = 32 << 20;
+
+/// What is taken for the size of one that is too long to be stored.
+const LONG_OUTLINE_BYTES: usize = 4 << 20;
 
 /// What is known of a message once it was read.
-pub(crate) struct Outline {
+pub(crate) struct Known {
     pub(crate) map: Arc<MessageMap>,
     /// The hash of what was composed: the directory may make something else of it later.
     composed: Option<blake3::Hash>,
-    /// Where places of the client's form lie in the source, if not in the same distance from the start.
+    /// As of [`Outline`].
     places: Option<Vec<Place>>,
+    held_bytes: usize,
 }
 
-/// A place in a message, and in its source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    form: u64,
-    source: u64,
-    /// Whether the byte before it is a carriage return.
-    behind_return: bool,
+impl Known {
+    /// `stored_bytes`: how long it is as it is stored, which says how much memory its texts take.
+    fn new(outline: Outline, composed: Option<blake3::Hash>, stored_bytes: Option<usize>) -> Self {
+        let Outline { map, places } = outline;
+        let texts_bytes = stored_bytes.map_or(LONG_OUTLINE_BYTES, |bytes| bytes * 2);
+        let held_bytes = map.parts.len() * size_of::<MapPart>() + texts_bytes;
+        Self { map: Arc::new(map), composed, places, held_bytes }
+    }
 }
 
 /// Where bytes of a message come from.
@@ -76,15 +82,16 @@ pub(crate) struct Messages {
 
 #[derive(Default)]
 struct Kept {
-    outlines: HashMap<ContentId, Arc<Outline>>,
+    outlines: HashMap<ContentId, Arc<Known>>,
     /// In the order in which they came.
     order: VecDeque<ContentId>,
+    bytes: usize,
 }
 
 /// A message that was opened.
 pub(crate) struct OpenMessage {
     origin: Origin,
-    pub(crate) outline: Arc<Outline>,
+    pub(crate) outline: Arc<Known>,
 }
 
 /// A message as far as its header is concerned.
@@ -136,9 +143,56 @@ impl Messages {
         }
         let outline = match known {
             Some(outline) => outline,
-            None => self.keep(content, outline_of(&origin)?),
+            None => self.keep(content, find_out(database, &id, &origin, access)?),
         };
         Ok(OpenMessage { origin, outline })
+    }
+
+    /// What is known of a message whose source is this content, without its document and its source. `None`: it must be opened.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub(crate) fn known(
+        &self,
+        database: &Arc<Database>,
+        (content, source): (&ContentId, Option<&Digest>),
+        access: &Access,
+    ) -> Result<Option<Arc<Known>>> {
+        let Some(source) = source else { return Ok(None) };
+        if let Some(known) = self.kept.lock().outlines.get(content).cloned() {
+            return Ok(Some(known));
+        }
+        let Some(stored) = stored_outline(database, (content, source), access)? else { return Ok(None) };
+        let outline = Outline::decode(&stored);
+        Ok(outline.map(|outline| self.keep(content, Known::new(outline, None, Some(stored.len())))))
+    }
+
+    /// What is kept of a document's message, for a copy of it.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub(crate) fn stored(
+        database: &Arc<Database>,
+        (id, source): (&str, Option<&Digest>),
+        access: &Access,
+    ) -> Result<Option<bytes::Bytes>> {
+        let Some(source) = source else { return Ok(None) };
+        let stored = stored_outline(database, (&content_id(database, id, None), source), access)?;
+        Ok(stored.map(bytes::Bytes::from))
+    }
+
+    /// When a message was sent, as its header says, where that is known without its document and its source.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub(crate) fn known_sent(
+        database: &Arc<Database>,
+        (content, source): (&ContentId, Option<&Digest>),
+        access: &Access,
+    ) -> Result<Option<Option<SentDate>>> {
+        let Some(source) = source else { return Ok(None) };
+        let stored = stored_outline(database, (content, source), access)?;
+        Ok(stored.and_then(|stored| Outline::decode_sent(&stored)))
     }
 
     /// The header of a message and what follows it at once, in the form of clients, without reading the rest. `None` where that does not
@@ -181,18 +235,21 @@ impl Messages {
         Ok(Origin::Composed(source, hash))
     }
 
-    fn keep(&self, content: &ContentId, outline: Outline) -> Arc<Outline> {
-        let outline = Arc::new(outline);
+    fn keep(&self, content: &ContentId, known: Known) -> Arc<Known> {
+        let known = Arc::new(known);
         let mut kept = self.kept.lock();
-        if kept.outlines.insert(content.clone(), Arc::clone(&outline)).is_none() {
-            kept.order.push_back(content.clone());
+        kept.bytes += known.held_bytes;
+        match kept.outlines.insert(content.clone(), Arc::clone(&known)) {
+            Some(before) => kept.bytes = kept.bytes.saturating_sub(before.held_bytes),
+            None => kept.order.push_back(content.clone()),
         }
-        while kept.order.len() > KEPT_MESSAGES
+        while (kept.order.len() > KEPT_MESSAGES || kept.bytes > KEPT_BYTES)
             && let Some(oldest) = kept.order.pop_front()
         {
-            kept.outlines.remove(&oldest);
+            let gone = kept.outlines.remove(&oldest);
+            kept.bytes = kept.bytes.saturating_sub(gone.map_or(0, |gone| gone.held_bytes));
         }
-        outline
+        known
     }
 }
 
@@ -226,8 +283,8 @@ impl OpenMessage {
             return Ok(found);
         };
         let at = places.partition_point(|place| place.form <= span.start).saturating_sub(1);
-        let place = places.get(at).copied().unwrap_or(Place { form: 0, source: 0, behind_return: false });
-        let mut form = Form { position: place.form, behind_return: place.behind_return };
+        let place = places.get(at).copied().unwrap_or_default();
+        let mut form = Form::at(place);
         let mut source = place.source;
         while form.position < end {
             let piece = self.origin.read(source, PIECE_BYTES)?;
@@ -260,29 +317,9 @@ fn hash_of(source: &MessageSource) -> Result<blake3::Hash> {
     }
 }
 
-/// Turns a source into the form that clients get: a line feed without a carriage return before it gets one.
-struct Form {
-    position: u64,
-    behind_return: bool,
-}
-
-impl Form {
-    fn each(&mut self, piece: &[u8], mut take: impl FnMut(u64, u8)) {
-        for byte in piece {
-            if *byte == b'\n' && !self.behind_return {
-                take(self.position, b'\r');
-                self.position += 1;
-            }
-            take(self.position, *byte);
-            self.position += 1;
-            self.behind_return = *byte == b'\r';
-        }
-    }
-}
-
 /// Reads until the header has ended.
 fn beginning_of(origin: &Origin, bytes: u64) -> Result<Option<Beginning>> {
-    let mut form = Form { position: 0, behind_return: false };
+    let mut form = Form::default();
     let (mut position, mut source) = (0_u64, Vec::new());
     let mut wanted = HEADER_BYTES;
     loop {
@@ -302,50 +339,53 @@ fn beginning_of(origin: &Origin, bytes: u64) -> Result<Option<Beginning>> {
     }
 }
 
-fn outline_of(origin: &Origin) -> Result<Outline> {
-    let mut builder = MapBuilder::new(MapLimits::default());
-    let mut form = Form { position: 0, behind_return: false };
-    let (mut source, mut places, mut is_other) = (0_u64, Vec::new(), false);
-    let mut converted = Vec::new();
-    loop {
-        let piece = origin.read(source, PIECE_BYTES)?;
-        if piece.is_empty() {
-            break;
-        }
-        for part in piece.chunks(usize::try_from(PLACES_BYTES).unwrap_or(usize::MAX)) {
-            places.push(Place { form: form.position, source, behind_return: form.behind_return });
-            source += part.len() as u64;
-            converted.clear();
-            form.each(part, |_, byte| converted.push(byte));
-            is_other |= converted.len() != part.len();
-            builder.push(&converted);
-        }
-    }
-    let composed = origin.composed();
-    Ok(Outline { map: Arc::new(builder.finish()), composed, places: is_other.then_some(places) })
+/// What is kept of a message whose source is this content.
+fn stored_outline(
+    database: &Arc<Database>,
+    (content, source): (&ContentId, &Digest),
+    access: &Access,
+) -> Result<Option<Vec<u8>>> {
+    let Some((id, None)) = document_of(database, content) else { return Ok(None) };
+    let snapshot = database.store().snapshot();
+    let Some(id) = access.readable_id(database, &snapshot, id)? else { return Ok(None) };
+    database.outline_at(&snapshot, &id, source)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_form_of_clients_has_a_carriage_return_before_each_line_feed() {
-        for (source, wanted) in
-            [("a\nb\r\nc\r\r\n\n", "a\r\nb\r\nc\r\r\n\r\n"), ("", ""), ("\n", "\r\n"), ("\r", "\r")]
-        {
-            for cut in 0..=source.len() {
-                let mut form = Form { position: 0, behind_return: false };
-                let mut found = Vec::new();
-                let (one, other) = source.as_bytes().split_at(cut);
-                for piece in [one, other] {
-                    form.each(piece, |position, byte| {
-                        assert_eq!(position, found.len() as u64);
-                        found.push(byte);
-                    });
-                }
-                assert_eq!(found, wanted.as_bytes(), "{source:?}");
-            }
+/// What is kept of a message, or else is found out by reading it whole, and kept from then on.
+fn find_out(database: &Arc<Database>, id: &str, origin: &Origin, access: &Access) -> Result<Known> {
+    let source = match origin {
+        Origin::Attachment { reader, .. } => reader.content_name,
+        Origin::Composed(_, hash) => {
+            let outline = outline_of(origin)?;
+            let stored_bytes = outline.encode().map(|stored| stored.len());
+            return Ok(Known::new(outline, Some(*hash), stored_bytes));
         }
+    };
+    let content = content_id(database, id, None);
+    if let Some(stored) = stored_outline(database, (&content, &source), access)?
+        && let Some(outline) = Outline::decode(&stored)
+    {
+        return Ok(Known::new(outline, None, Some(stored.len())));
+    }
+    let outline = outline_of(origin)?;
+    let stored = outline.encode();
+    let stored_bytes = stored.as_ref().map(Vec::len);
+    if let Some(stored) = stored
+        && let Err(error) = database.keep_outlines(vec![(id.to_owned(), source, stored.into())])
+    {
+        tracing::debug!(%error, "what was found out about a message is not kept");
+    }
+    Ok(Known::new(outline, None, stored_bytes))
+}
+
+fn outline_of(origin: &Origin) -> Result<Outline> {
+    let (mut builder, mut position) = (OutlineBuilder::default(), 0);
+    loop {
+        let piece = origin.read(position, PIECE_BYTES)?;
+        if piece.is_empty() {
+            return Ok(builder.finish());
+        }
+        position += piece.len() as u64;
+        builder.push(&piece);
     }
 }

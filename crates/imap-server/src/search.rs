@@ -5,14 +5,16 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 use scrinium_database::{DatabaseError, Oversized, Result};
 use scrinium_imap::{
-    Entry, FolderOutcome, SearchContext, SearchOrder, SearchQuestion, SortFields, ThreadAlgorithm,
+    Entry, FolderOutcome, SearchContext, SearchOrder, SearchQuestion, SortNumbers, ThreadAlgorithm,
     ThreadMessage, matches, matches_without_text, ordered_subject, references, utc_seconds,
 };
-use scrinium_imap_wire::SearchKey;
-use scrinium_mailbox::{FolderIndex as _, FolderView, MessageMap, MessageText, Picked, Span, base_subject};
+use scrinium_imap_wire::{SearchKey, SequenceSet};
+use scrinium_mailbox::{
+    FolderIndex as _, FolderView, MessageMap, MessageText, NumberSet, Picked, Span, base_subject,
+};
 
 use crate::folder::{FolderDesk, Found};
-use crate::message::{Beginning, OpenMessage};
+use crate::message::{Beginning, Messages, OpenMessage};
 use crate::tracker::Tracked;
 
 /// Messages that one step looks at by what the folder says of them.
@@ -21,23 +23,23 @@ const BY_FOLDER: usize = 2_000;
 /// Messages that one step reads.
 const READ: usize = 50;
 
-/// As many messages are sorted or put into threads at most: each is read.
-const SORTED_MAX: usize = 20_000;
+/// As many messages are put into threads at most: each is read.
+const THREADED_MAX: usize = 20_000;
 
 /// No more of a text is searched.
 const SEARCHED_BYTES: u64 = 4 << 20;
 
 /// Looks through a folder, upwards or downwards, from where a step before has stopped. By UIDs, since positions change meanwhile.
-struct Walk {
+pub(crate) struct Walk {
     /// The next UID that may be there; behind the last one in the direction, there is none.
     next: Option<u32>,
     is_descending: bool,
 }
 
 /// A message that a search has found.
-struct Match {
+pub(crate) struct Match {
     found: Found,
-    entry: Entry,
+    pub(crate) entry: Entry,
 }
 
 impl FolderDesk<'_> {
@@ -55,6 +57,9 @@ impl FolderDesk<'_> {
         if let Some(cursor) = question.cursor {
             walk.next = u32::try_from(cursor).ok();
         }
+        if let Some(set) = self.by_sets(tracked, question) {
+            return Ok(walk.found_by_sets(view, tracked, (&set, question.limit)));
+        }
         let matching = self.walk(view, tracked, question, &mut walk)?;
         Ok(FolderOutcome::Found {
             mod_seq: matching.iter().map(|found| found.entry.mod_seq).max().unwrap_or(0),
@@ -64,8 +69,28 @@ impl FolderDesk<'_> {
         })
     }
 
+    /// What a search finds that asks for nothing but sets of messages that are known, and what has been read. `None`: it asks for more.
+    pub(crate) fn by_sets(&self, tracked: &Tracked, question: &SearchQuestion) -> Option<RoaringBitmap> {
+        let mut found = (*tracked.present).clone();
+        let mut all: Vec<&SearchKey> = question.keys.iter().collect();
+        while let Some(key) = all.pop() {
+            match key {
+                SearchKey::All => {}
+                SearchKey::And(keys) => all.extend(keys),
+                SearchKey::Flag(flag, true) if flag.is("\\Seen") => found -= &*tracked.unseen,
+                SearchKey::Flag(flag, false) if flag.is("\\Seen") => found &= &*tracked.unseen,
+                SearchKey::Uid(SequenceSet::Saved) => found &= bitmap_of(&question.saved),
+                SearchKey::Uid(set) => {
+                    found &= bitmap_of(&NumberSet::of_ranges(set.resolve(tracked.state.last_uid)));
+                }
+                _ => return None,
+            }
+        }
+        Some(found)
+    }
+
     /// What one step finds; `walk` stands behind it then.
-    fn walk(
+    pub(crate) fn walk(
         &self,
         view: &FolderView,
         tracked: &Tracked,
@@ -76,7 +101,8 @@ impl FolderDesk<'_> {
         let context = self.context(view, question);
         let limit = usize::try_from(question.limit).unwrap_or(usize::MAX).max(1);
         let (mut matching, mut read) = (Vec::new(), 0);
-        let some = walk.some(view, tracked, candidates.as_ref().unwrap_or(&tracked.present));
+        let candidates = candidates.as_ref().unwrap_or(&tracked.present);
+        let some = walk.some(view, tracked, (candidates, BY_FOLDER));
         let is_last = some.len() < BY_FOLDER;
         let end = some.last().map(|picked| picked.uid);
         for found in self.found_in_pieces(&some) {
@@ -90,7 +116,7 @@ impl FolderDesk<'_> {
                 Some(is_match) => is_match,
                 None => {
                     read += 1;
-                    self.matches_text(&mut entry, question, context)?
+                    self.matches_text(&mut entry, &found, (question, context))?
                 }
             };
             if is_match {
@@ -150,9 +176,16 @@ impl FolderDesk<'_> {
     fn matches_text(
         &self,
         entry: &mut Entry,
-        question: &SearchQuestion,
-        context: SearchContext<'_>,
+        found: &Found,
+        (question, context): (&SearchQuestion, SearchContext<'_>),
     ) -> Result<bool> {
+        // What its map says may be enough.
+        entry.map = self.known(entry, found)?.map(|known| Arc::clone(&known.map));
+        if entry.map.is_some()
+            && let Some(is_match) = matches_without_text(&question.keys, entry, context)
+        {
+            return Ok(is_match);
+        }
         if !needs_body(&question.keys) {
             match self.beginning(entry) {
                 Err(DatabaseError::NotFound { .. }) => return Ok(false),
@@ -180,11 +213,31 @@ impl FolderDesk<'_> {
     }
 
     /// A map that has what the header says.
-    fn header_map(&self, entry: &Entry) -> Result<Arc<MessageMap>> {
+    pub(crate) fn header_map(&self, matching: &Match) -> Result<Arc<MessageMap>> {
+        let Match { found, entry } = matching;
+        if let Some(known) = self.known(entry, found)? {
+            return Ok(Arc::clone(&known.map));
+        }
         if let Some(beginning) = self.beginning(entry)? {
             return Ok(beginning.map);
         }
         Ok(Arc::clone(&self.open(entry)?.outline.map))
+    }
+
+    /// What a message is sorted by, as far as that is numbers.
+    pub(crate) fn sort_numbers(&self, found: Found, tracked: &Tracked) -> Result<SortNumbers> {
+        let entry = self.entry(&found, tracked)?;
+        let (database, access) = (&self.file.database, &self.file.access);
+        let source = found.member.facts.content.as_ref();
+        let sent = match Messages::known_sent(database, (&entry.content, source), access)? {
+            Some(sent) => sent,
+            None => {
+                let matching = Match { found, entry };
+                let sent = self.header_map(&matching)?.sent;
+                return Ok(SortNumbers::new(&matching.entry, sent));
+            }
+        };
+        Ok(SortNumbers::new(&entry, sent))
     }
 
     /// All that match, each with its map.
@@ -199,43 +252,19 @@ impl FolderDesk<'_> {
         let mut all = Vec::new();
         while walk.next.is_some() {
             for found in self.walk(view, tracked, &everything, &mut walk)? {
-                match self.header_map(&found.entry) {
+                match self.header_map(&found) {
                     Ok(map) => all.push((found, map)),
                     Err(DatabaseError::NotFound { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }
-            if all.len() > SORTED_MAX {
-                let reason = format!("More than {SORTED_MAX} messages cannot be sorted; search for fewer");
+            if all.len() > THREADED_MAX {
+                let reason =
+                    format!("More than {THREADED_MAX} messages cannot be put into threads; search for fewer");
                 return Err(DatabaseError::TooLarge { what: Oversized::Folder, reason });
             }
         }
         Ok(all)
-    }
-
-    fn sorted(
-        &self,
-        view: &FolderView,
-        tracked: &Tracked,
-        question: &SearchQuestion,
-        keys: &[(scrinium_imap_wire::SortKey, bool)],
-    ) -> Result<FolderOutcome> {
-        let all = self.all_with_maps(view, tracked, question)?;
-        let mut sorted: Vec<(SortFields, Picked, u64)> = all
-            .iter()
-            .map(|(found, map)| (SortFields::new(&found.entry, map), found.found.picked, found.entry.mod_seq))
-            .collect();
-        sorted.sort_by(|(one, ..), (other, ..)| one.compare(other, keys));
-        let from = usize::try_from(question.cursor.unwrap_or(0)).unwrap_or(usize::MAX);
-        let limit = usize::try_from(question.limit).unwrap_or(usize::MAX).max(1);
-        let end = from.saturating_add(limit);
-        let some: Vec<_> = sorted.iter().skip(from).take(limit).collect();
-        Ok(FolderOutcome::Found {
-            mod_seq: some.iter().map(|(_, _, mod_seq)| *mod_seq).max().unwrap_or(0),
-            found: some.iter().map(|(_, picked, _)| *picked).collect(),
-            cursor: (sorted.len() > end).then_some(end as u64),
-            progress: (tracked.state.count, tracked.state.count),
-        })
     }
 
     pub(crate) fn thread(
@@ -270,6 +299,14 @@ fn needs_body(keys: &[SearchKey]) -> bool {
     })
 }
 
+fn bitmap_of(set: &NumberSet) -> RoaringBitmap {
+    let mut bitmap = RoaringBitmap::new();
+    for (from, to) in set.ranges() {
+        bitmap.insert_range(*from..=*to);
+    }
+    bitmap
+}
+
 fn thread_message(found: &Match, map: &MessageMap) -> ThreadMessage {
     let envelope = map.raw_envelope().cloned().unwrap_or_default();
     let id = envelope.message_id.as_deref().map(String::from_utf8_lossy);
@@ -283,18 +320,23 @@ fn thread_message(found: &Match, map: &MessageMap) -> ThreadMessage {
 }
 
 impl Walk {
-    fn begin(tracked: &Tracked, is_descending: bool) -> Self {
+    pub(crate) fn begin(tracked: &Tracked, is_descending: bool) -> Self {
         let first = if is_descending { tracked.state.last_uid } else { 1 };
         Self { next: Some(first).filter(|_| tracked.state.count > 0), is_descending }
     }
 
     /// The next of these messages in the direction.
-    fn some(&self, view: &FolderView, tracked: &Tracked, candidates: &RoaringBitmap) -> Vec<Picked> {
+    fn some(
+        &self,
+        view: &FolderView,
+        tracked: &Tracked,
+        (candidates, most): (&RoaringBitmap, usize),
+    ) -> Vec<Picked> {
         let Some(next) = self.next else { return Vec::new() };
         let uids: Vec<u32> = if self.is_descending {
-            candidates.range(..=next).rev().take(BY_FOLDER).collect()
+            candidates.range(..=next).rev().take(most).collect()
         } else {
-            candidates.range(next..).take(BY_FOLDER).collect()
+            candidates.range(next..).take(most).collect()
         };
         let numbered = uids.into_iter().filter_map(|uid| {
             view.number_of(uid, tracked.position(uid)).map(|number| Picked { uid, number })
@@ -302,12 +344,34 @@ impl Walk {
         numbered.collect()
     }
 
+    /// The next of messages that all match.
+    fn found_by_sets(
+        mut self,
+        view: &FolderView,
+        tracked: &Tracked,
+        (set, limit): (&RoaringBitmap, u32),
+    ) -> FolderOutcome {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(1);
+        let some = self.some(view, tracked, (set, limit));
+        match some.last() {
+            Some(last) if some.len() >= limit => self.pass(last.uid),
+            _ => self.next = None,
+        }
+        let count = tracked.state.count;
+        let cursor = self.next.map(u64::from);
+        FolderOutcome::Found { found: some, mod_seq: 0, cursor, progress: (self.looked_at(tracked), count) }
+    }
+
     fn pass(&mut self, uid: u32) {
         self.next =
             if self.is_descending { uid.checked_sub(1).filter(|next| *next > 0) } else { uid.checked_add(1) };
     }
 
-    fn looked_at(&self, tracked: &Tracked) -> u32 {
+    pub(crate) fn is_over(&self) -> bool {
+        self.next.is_none()
+    }
+
+    pub(crate) fn looked_at(&self, tracked: &Tracked) -> u32 {
         let count = tracked.state.count;
         match self.next {
             None => count,

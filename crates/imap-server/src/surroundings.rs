@@ -11,6 +11,7 @@ use scrinium_worker::WorkerPool;
 
 use crate::maildrop::Maildrops;
 use crate::message::Messages;
+use crate::sorting::Sorts;
 use crate::tracker::Trackers;
 
 /// What mail databases are reached with.
@@ -55,6 +56,7 @@ impl MailAccess {
             clock: options.clock,
             messages: Messages::new(composer),
             trackers: Trackers::default(),
+            sorts: Sorts::default(),
             maildrops: Maildrops::default(),
         }))
     }
@@ -72,6 +74,7 @@ pub(crate) struct Surroundings {
     pub(crate) clock: Clock,
     pub(crate) messages: Messages,
     pub(crate) trackers: Trackers,
+    pub(crate) sorts: Sorts,
     /// Those that sessions of POP3 have open.
     pub(crate) maildrops: Maildrops,
 }

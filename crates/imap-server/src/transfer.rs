@@ -5,13 +5,14 @@ use scrinium_database::{
 };
 use scrinium_document::json::stored_value;
 use scrinium_imap::{FolderOutcome, SystemFlags};
-use scrinium_mail::SourceWriter;
+use scrinium_mail::{SourceWriter, limit_outlines};
 use scrinium_mailbox::Span;
 use serde_json::{Map, Value, json};
 
 use crate::append::{Brought, edit_of, own};
 use crate::folder::{FolderDesk, Found, Step};
 use crate::mail_file::{MailFile, Place};
+use crate::message::Messages;
 use crate::tracker::number_of;
 
 /// Bytes of a message that is copied into another database, at a time.
@@ -112,6 +113,7 @@ fn copy_into(
     if edits.is_empty() {
         return Ok(Vec::new());
     }
+    limit_outlines(&mut edits);
     let stored = to.database.update(edits, EditMode::Interactive, &to.access)?.wait()?;
     stored.into_iter().collect::<Result<Vec<_>>>()?;
     let snapshot = to.database.store().snapshot();
@@ -170,6 +172,7 @@ fn copy_to(
     if edits.is_empty() {
         return Ok(Vec::new());
     }
+    limit_outlines(&mut edits);
     let stored = file.database.update(edits, EditMode::Interactive, &file.access)?.wait()?;
     stored.into_iter().collect::<Result<Vec<_>>>()?;
     if moves {
@@ -212,6 +215,7 @@ fn copy_of(desk: &FolderDesk<'_>, found: &Found, to: &str) -> Result<Edit> {
         id: Some(new_id(desk.now_ms)),
         json: Value::Object(memo).to_string().into(),
         attachments,
+        outline: Messages::stored(&file.database, (id, found.member.facts.content.as_ref()), &file.access)?,
         folders: vec![FolderChange::Add { folder: to.to_owned() }],
         read_by: seen.then(|| file.person.clone()),
         ..Edit::default()

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use scrinium_imap_wire::{FetchAttribute, FetchModifiers, Next, Response, Segment, SequenceSet};
 use scrinium_mailbox::{Messages, Span};
 
+use crate::flags::FlagsTask;
 use crate::item::{Built, Content, ItemStyle, Measure, build};
 use crate::request::{Answer, EntriesQuestion, Entry, FolderOutcome, FolderQuestion, MapNeed, Request};
 use crate::session::{ServerSession, word};
@@ -79,6 +80,12 @@ impl ServerSession {
         }
         let vanished = changed_since.filter(|_| vanished).map(|since| (since, set.clone(), 1));
         let messages = self.messages(set, by_uid);
+        if changed_since.is_none()
+            && partial.is_none()
+            && let Some(task) = FlagsTask::new(by_uid, &attributes, messages.clone())
+        {
+            return Flow::Go(Task::Flags(Box::new(task)));
+        }
         let question = self.entries_question(messages, &attributes, changed_since, partial);
         Flow::Go(Task::Fetch(Box::new(FetchTask {
             by_uid,
@@ -154,7 +161,7 @@ impl ServerSession {
                 }
                 task.sending = Some(Sending::new(entry));
             } else if task.is_last {
-                return self.fetched(&task);
+                return self.fetched(task.by_uid, task.missing, task.is_unknown);
             } else {
                 let question = FolderQuestion::Entries(task.question.clone());
                 return self.ask_folder(question, Task::Fetch(task));
@@ -287,12 +294,13 @@ impl ServerSession {
         Some(Sent::Needs(span.part(0, piece_bytes)))
     }
 
-    fn fetched(&self, task: &FetchTask) -> Flow {
-        let changes = if task.by_uid { Changes::All } else { Changes::Flags };
-        let ending = if task.is_unknown {
+    /// `is_unknown`: an encoding is not known.
+    pub(crate) fn fetched(&self, by_uid: bool, missing: u32, is_unknown: bool) -> Flow {
+        let changes = if by_uid { Changes::All } else { Changes::Flags };
+        let ending = if is_unknown {
             // RFC 3516, section 4.3.
             Ending::no(word("UNKNOWN-CTE"), "A part is encoded in a way that is not known here")
-        } else if task.missing > 0 && !task.by_uid {
+        } else if missing > 0 && !by_uid {
             // RFC 5530; RFC 2180, section 4.1.2.
             Ending::no(word("EXPUNGEISSUED"), "Some of the messages are gone")
         } else {

@@ -34,6 +34,7 @@ mod compress;
 mod events;
 mod expunge;
 mod fetch;
+mod flags;
 mod input;
 mod item;
 mod list;
@@ -55,14 +56,16 @@ mod threading;
 mod transfer;
 
 pub use capability::{Capability, CapabilitySet};
-pub use matching::{SearchContext, SearchText, SortFields, matches, matches_without_text, utc_seconds};
+pub use matching::{
+    SearchContext, SearchText, SortFields, SortNumbers, matches, matches_without_text, utc_seconds,
+};
 pub use notify::{EventGroup, EventScope};
 pub use options::{Encryption, Peer, ServerLimits, ServerOptions, ServerTimes};
 pub use request::{
     Answer, ContentId, EntriesQuestion, Entry, EventQuestion, FolderAnswer, FolderOutcome, FolderQuestion,
     FolderRequest, ListQuestion, LoginVerdict, MailboxEvent, MailboxInfo, MailboxNumbers, MailboxRequest,
-    MapNeed, NewMessage, OpenedMailbox, QuotaRoots, Refusal, Request, RightsChange, SearchOrder,
-    SearchQuestion, StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm,
+    MapNeed, MessageFlags, NewMessage, OpenedMailbox, QuotaRoots, Refusal, Request, RightsChange,
+    SearchOrder, SearchQuestion, StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm,
 };
 pub use session::{ServerSession, Watching};
 pub use threading::{ThreadMessage, ordered_subject, references};

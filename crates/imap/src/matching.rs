@@ -189,13 +189,64 @@ fn age(entry: &Entry, context: SearchContext<'_>) -> i64 {
     context.now_seconds.saturating_sub(utc_seconds(&entry.internal_date))
 }
 
+/// What a message is sorted by that is a number (RFC 5256, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SortNumbers {
+    pub uid: u32,
+    /// Seconds since 1970.
+    pub arrival: i64,
+    /// Seconds since 1970. Where it was not dated, it was sent when it came.
+    pub sent: i64,
+    pub bytes: u64,
+}
+
+impl SortNumbers {
+    /// Of a message that was sent then, as its header says.
+    #[must_use]
+    pub fn new(entry: &Entry, sent: Option<SentDate>) -> Self {
+        let arrival = utc_seconds(&entry.internal_date);
+        let sent = sent.map_or(arrival, |sent| sent.utc_seconds);
+        Self { uid: entry.uid, arrival, sent, bytes: entry.bytes }
+    }
+
+    /// Whether messages can be sorted by these keys without their texts.
+    #[must_use]
+    pub fn suffice(keys: &[(SortKey, bool)]) -> bool {
+        keys.iter().all(|(key, _)| matches!(key, SortKey::Arrival | SortKey::Date | SortKey::Size))
+    }
+
+    /// The order of two messages: by those of these keys that are numbers, and then by UID.
+    #[must_use]
+    pub fn compare(&self, other: &Self, keys: &[(SortKey, bool)]) -> Ordering {
+        compare(keys, |key| self.by(other, key)).then(self.uid.cmp(&other.uid))
+    }
+
+    fn by(&self, other: &Self, key: SortKey) -> Ordering {
+        match key {
+            SortKey::Arrival => self.arrival.cmp(&other.arrival),
+            SortKey::Date => self.sent.cmp(&other.sent),
+            SortKey::Size => self.bytes.cmp(&other.bytes),
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// The first key that tells two messages apart decides.
+fn compare(keys: &[(SortKey, bool)], by: impl Fn(SortKey) -> Ordering) -> Ordering {
+    for (key, is_reversed) in keys {
+        let order = by(*key);
+        if order != Ordering::Equal {
+            return if *is_reversed { order.reverse() } else { order };
+        }
+    }
+    Ordering::Equal
+}
+
 /// What a message is sorted by (RFC 5256, section 3; RFC 5957).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortFields {
-    uid: u32,
-    arrival: i64,
-    sent: i64,
-    bytes: u64,
+    numbers: SortNumbers,
     subject: String,
     from: String,
     to: String,
@@ -205,7 +256,7 @@ pub struct SortFields {
 }
 
 impl SortFields {
-    /// Of a message and its map. Where it was not dated, it was sent when it came.
+    /// Of a message and its map.
     #[must_use]
     pub fn new(entry: &Entry, map: &MessageMap) -> Self {
         let envelope = map.raw_envelope().cloned().unwrap_or_default();
@@ -218,12 +269,8 @@ impl SortFields {
             let name = first.name.as_deref().or(first.mailbox.as_deref()).unwrap_or_default();
             folded(&decode_words(name))
         };
-        let arrival = utc_seconds(&entry.internal_date);
         Self {
-            uid: entry.uid,
-            arrival,
-            sent: map.sent.map_or(arrival, |sent: SentDate| sent.utc_seconds),
-            bytes: entry.bytes,
+            numbers: SortNumbers::new(entry, map.sent),
             subject: base_subject(envelope.subject.as_deref().unwrap_or_default()).text,
             from: mailbox(&envelope.from),
             to: mailbox(&envelope.to),
@@ -233,25 +280,31 @@ impl SortFields {
         }
     }
 
+    /// Its UID.
+    #[must_use]
+    pub const fn uid(&self) -> u32 {
+        self.numbers.uid
+    }
+
+    /// What it takes of memory, about.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let texts = [&self.subject, &self.from, &self.to, &self.cc, &self.display_from, &self.display_to];
+        size_of::<Self>() + texts.iter().map(|text| text.capacity()).sum::<usize>()
+    }
+
     /// The order of two messages: by these keys, and then by UID.
     #[must_use]
     pub fn compare(&self, other: &Self, keys: &[(SortKey, bool)]) -> Ordering {
-        for (key, is_reversed) in keys {
-            let order = match key {
-                SortKey::Arrival => self.arrival.cmp(&other.arrival),
-                SortKey::Date => self.sent.cmp(&other.sent),
-                SortKey::Size => self.bytes.cmp(&other.bytes),
-                SortKey::Subject => self.subject.cmp(&other.subject),
-                SortKey::From => self.from.cmp(&other.from),
-                SortKey::To => self.to.cmp(&other.to),
-                SortKey::Cc => self.cc.cmp(&other.cc),
-                SortKey::DisplayFrom => self.display_from.cmp(&other.display_from),
-                SortKey::DisplayTo => self.display_to.cmp(&other.display_to),
-            };
-            if order != Ordering::Equal {
-                return if *is_reversed { order.reverse() } else { order };
-            }
-        }
-        self.uid.cmp(&other.uid)
+        let by = |key| match key {
+            SortKey::Subject => self.subject.cmp(&other.subject),
+            SortKey::From => self.from.cmp(&other.from),
+            SortKey::To => self.to.cmp(&other.to),
+            SortKey::Cc => self.cc.cmp(&other.cc),
+            SortKey::DisplayFrom => self.display_from.cmp(&other.display_from),
+            SortKey::DisplayTo => self.display_to.cmp(&other.display_to),
+            SortKey::Arrival | SortKey::Date | SortKey::Size => self.numbers.by(&other.numbers, key),
+        };
+        compare(keys, by).then(self.uid().cmp(&other.uid()))
     }
 }

@@ -255,6 +255,13 @@ pub enum FolderQuestion {
     },
     /// Messages, ascending. [`FolderOutcome::Entries`]
     Entries(EntriesQuestion),
+    /// Flags of messages, ascending. [`FolderOutcome::Flags`]
+    Flags {
+        /// Of which.
+        messages: Messages,
+        /// At most as many.
+        limit: u32,
+    },
     /// Changes flags; one step is one batch. [`FolderOutcome::Stored`]
     Store(StoreQuestion),
     /// Copies or moves messages; one step is one batch. [`FolderOutcome::Transferred`]
@@ -410,6 +417,12 @@ pub enum FolderOutcome {
         /// How many of the messages that were named have left.
         missing: u32,
     },
+    Flags {
+        flags: Vec<MessageFlags>,
+        /// As of [`FolderOutcome::Entries`].
+        rest: Option<Selection>,
+        missing: u32,
+    },
     Stored {
         entries: Vec<StoredEntry>,
         /// Messages that had changed in between, by UID and number.
@@ -494,6 +507,16 @@ impl Entry {
     pub fn all_flags(&self) -> Vec<Flag> {
         self.flags.names().filter_map(Flag::new).chain(self.keywords.iter().cloned()).collect()
     }
+}
+
+/// The flags of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as of [`Entry`]")]
+pub struct MessageFlags {
+    pub uid: u32,
+    pub number: u32,
+    pub flags: SystemFlags,
+    pub keywords: Vec<Flag>,
 }
 
 /// A message whose flags were changed.

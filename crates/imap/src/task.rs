@@ -7,6 +7,7 @@ use crate::capability::CapabilitySet;
 use crate::events::EventTask;
 use crate::expunge::ExpungeTask;
 use crate::fetch::FetchTask;
+use crate::flags::FlagsTask;
 use crate::list::ListTask;
 use crate::login::Login;
 use crate::mailboxes::MailboxReply;
@@ -33,6 +34,7 @@ pub(crate) enum Task {
     List(Box<ListTask>),
     Open(Box<OpenTask>),
     Fetch(Box<FetchTask>),
+    Flags(Box<FlagsTask>),
     Store(Box<StoreTask>),
     Transfer(Box<TransferTask>),
     Expunge(Box<ExpungeTask>),
@@ -173,6 +175,7 @@ impl ServerSession {
             Task::List(task) => self.list_advance(task),
             Task::Open(task) => self.open_advance(task),
             Task::Fetch(task) => self.fetch_advance(task),
+            Task::Flags(task) => self.flags_advance(task),
             Task::Store(task) => self.store_advance(task),
             Task::Transfer(task) => self.transfer_advance(task),
             Task::Expunge(task) => self.expunge_advance(task),
@@ -200,6 +203,7 @@ impl ServerSession {
             Task::List(task) => self.list_answered(task, answer),
             Task::Open(task) => self.open_answered(task, answer),
             Task::Fetch(task) => self.fetch_answered(task, answer),
+            Task::Flags(task) => self.flags_answered(task, answer),
             Task::Store(task) => self.store_answered(task, answer),
             Task::Transfer(task) => self.transfer_answered(task, answer),
             Task::Expunge(task) => self.expunge_answered(task, answer),

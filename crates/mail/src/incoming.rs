@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use scrinium_catalog::Databases;
 use scrinium_database::{
     Access, DatabaseError, Edit, NewAttachment, TRANSACTION_DATABASES_MAX, TransactionPart,
@@ -22,6 +23,7 @@ use crate::calendars::brings_calendar;
 use crate::mail_file::open_mail_file;
 use crate::mailbox::{DepositError, Deposited, IncomingMessage, Mailboxes};
 use crate::memo::{check_mailable, field};
+use crate::outline::outline_of;
 use crate::recipients::{Resolver, Writer};
 use crate::router::{OnRouted, Routed, RoutedState, delivered_json, repeated_id};
 use crate::rules::{RuleBook, RuleOwner, Verdict};
@@ -56,6 +58,7 @@ struct SharedIncoming {
 struct Copy {
     memo: Map<String, Value>,
     source: NewAttachment,
+    outline: Option<Bytes>,
     from: String,
     message_id: String,
 }
@@ -318,7 +321,8 @@ impl SharedIncoming {
         check_mailable(&memo)?;
         let text = |name: &str| memo.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (from, message_id) = (text(field::FROM), text(field::MESSAGE_ID));
-        Ok(Copy { source: attachment_of(first, &message.source)?, from, message_id, memo })
+        let outline = outline_of(&message.source, &memo).map_err(DepositError::Source)?;
+        Ok(Copy { source: attachment_of(first, &message.source)?, outline, from, message_id, memo })
     }
 
     fn parts(&self, targets: &[Target<'_>], (id, copy): (&str, &Copy)) -> Vec<TransactionPart> {
@@ -329,6 +333,7 @@ impl SharedIncoming {
                 id: Some(id.to_owned()),
                 json: plain.clone(),
                 attachments: vec![copy.source.clone()],
+                outline: copy.outline.clone(),
                 ..Edit::default()
             };
             if !verdict.flags.is_empty() {

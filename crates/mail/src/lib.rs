@@ -23,6 +23,7 @@ mod memo;
 mod message;
 mod notes;
 mod outgoing;
+mod outline;
 mod quarantine;
 mod recipients;
 mod reread;
@@ -55,6 +56,7 @@ pub use outgoing::{
     MessageComposer, OUTGOING_DATABASE, OutgoingOptions, OutgoingQueue, QUEUE_KEEPER, QUEUED_FORM,
     QueuedDocument, QueuedDocumentError, WrittenMessage, WrittenPart,
 };
+pub use outline::{limit_outlines, outline_of};
 pub use quarantine::{HeldMail, Quarantine};
 pub use recipients::{
     Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason, Writer,

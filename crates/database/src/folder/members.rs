@@ -40,6 +40,9 @@ pub struct FolderMember {
     pub read: Option<bool>,
 }
 
+/// What a folder says of a document's flags: bits of [`record`](super::record), and keywords by their numbers, ascending.
+pub type FlagsOfMember = (u16, Vec<u16>);
+
 /// Documents in a folder, in the order of their uids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderMembers {
@@ -266,30 +269,65 @@ impl Database {
         last.map_or(Ok(0), |last| last.ok_or_else(|| DatabaseError::damaged("key of a feed", self.name())))
     }
 
-    /// What a folder says of the documents with these uids; of those that are not there, nothing.
+    /// What a folder says of the documents with these uids, ascending; of those that are not there, nothing.
     ///
     /// # Errors
     /// What the store reports.
     pub fn members_of(&self, snapshot: &Snapshot, folder: u32, uids: &[u64]) -> Result<Vec<(u64, Member)>> {
+        self.members_with(snapshot, (folder, uids), Member::decode)
+    }
+
+    /// The same of their flags alone: bits of [`record`](super::record), and keywords by their numbers.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn member_flags_of(
+        &self,
+        snapshot: &Snapshot,
+        folder: u32,
+        uids: &[u64],
+    ) -> Result<Vec<(u64, FlagsOfMember)>> {
+        self.members_with(snapshot, (folder, uids), Member::decode_flags)
+    }
+
+    fn members_with<T>(
+        &self,
+        snapshot: &Snapshot,
+        (folder, uids): (u32, &[u64]),
+        decode: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<Vec<(u64, T)>> {
         let (Some(first), Some(last)) = (uids.first().copied(), uids.last().copied()) else {
             return Ok(Vec::new());
         };
-        // What lies close together is read in one go.
-        if last.saturating_sub(first) < 2 * uids.len() as u64 {
-            let limit = usize::try_from(last - first).unwrap_or(usize::MAX).saturating_add(1);
-            let mut members = self.members_at(snapshot, folder, first.saturating_sub(1), limit)?;
-            members.retain(|(uid, _)| uids.binary_search(uid).is_ok());
+        let damaged = || DatabaseError::damaged("member of a folder", self.name());
+        let mut members = Vec::with_capacity(uids.len());
+        let mut uids = uids.iter().copied();
+        // What lies far apart is read one by one.
+        if last.saturating_sub(first) >= 2 * uids.len() as u64 {
+            for uid in uids {
+                let stored = snapshot.get(Family::Scan, &keys::member(self.number(), folder, uid))?;
+                if let Some(stored) = stored {
+                    members.push((uid, decode(&stored).ok_or_else(damaged)?));
+                }
+            }
             return Ok(members);
         }
-        let mut members = Vec::with_capacity(uids.len());
-        for uid in uids {
-            let stored = snapshot.get(Family::Scan, &keys::member(self.number(), folder, *uid))?;
-            let Some(stored) = stored else { continue };
-            let member = Member::decode(&stored);
-            members.push((
-                *uid,
-                member.ok_or_else(|| DatabaseError::damaged("member of a folder", self.name()))?,
-            ));
+        let from = keys::member(self.number(), folder, first);
+        let to = keys::member(self.number(), folder, last.saturating_add(1));
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
+        let mut wanted = uids.next();
+        while let Some(next) = wanted
+            && let Some((key, stored)) = cursor.next()?
+        {
+            let uid = keys::uid_of(key).ok_or_else(damaged)?;
+            if next < uid {
+                wanted = uids.find(|next| *next >= uid);
+            }
+            if wanted == Some(uid) {
+                members.push((uid, decode(stored).ok_or_else(damaged)?));
+                wanted = uids.next();
+            }
         }
         Ok(members)
     }

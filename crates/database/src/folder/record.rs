@@ -437,6 +437,26 @@ impl Member {
     }
 }
 
+impl Member {
+    /// The flags and keywords of a record alone, for those who read many.
+    pub fn decode_flags(bytes: &[u8]) -> Option<(u16, Vec<u16>)> {
+        let (version, mut input) = open_folder(bytes)?;
+        if version != FOLDER_VERSION {
+            return Some((0, Vec::new()));
+        }
+        // The numbers of changes and the time stand before them.
+        for _ in 0..3 {
+            input.number()?;
+        }
+        let flags = input.number()?.try_into().ok()?;
+        let mut keywords = Vec::new();
+        for _ in 0..input.number()? {
+            keywords.push(input.number()?.try_into().ok()?);
+        }
+        Some((flags, keywords))
+    }
+}
+
 /// What happened to a document in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberChangeKind {

@@ -220,15 +220,19 @@ impl Transaction<'_> {
     }
 
     /// Folders and marks follow the edit that was just added to the batch.
-    pub(super) fn follow(&mut self, id: &str, old: &RevisionTree, effects: &SideEffects) {
+    pub(super) fn follow(&mut self, id: &str, old_tree: &RevisionTree, effects: &SideEffects) {
         let Some(head) = self.changed.get(id).map(|pending| &pending.head) else {
             let fault = never!("a document that was just written is among those changed", "{id}");
             return self.note_failure::<()>(Err(fault.into()));
         };
-        let (old, new, change_number) = (old.winner(), head.tree.winner(), head.change_number);
+        let (old, new, change_number) = (old_tree.winner(), head.tree.winner(), head.change_number);
         let was_alive = old.is_some_and(|old| !old.deleted);
         let is_alive = new.is_some_and(|new| !new.deleted);
         let is_another = old.map(|old| old.revision) != new.map(|new| new.revision);
+        if is_another && !effects.is_of_flags {
+            let kept = self.follow_with_outline(id, old_tree, (is_alive, effects));
+            self.note_failure(kept);
+        }
         let followed = match (was_alive, is_alive) {
             (true, false) => self.leave_all(id, change_number),
             (true, true) if is_another => self.follow_edit(id, change_number, effects),

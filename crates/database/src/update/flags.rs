@@ -133,7 +133,7 @@ impl Transaction<'_> {
         Ok(of)
     }
 
-    fn winning_leaf(&self, id: &str) -> Result<Option<Bytes>> {
+    pub(super) fn winning_leaf(&self, id: &str) -> Result<Option<Bytes>> {
         let (number, store) = (self.database.number(), self.database.store());
         let pending = self.changed.get(id).or_else(|| self.writer.pending(id));
         let Some(pending) = pending else {

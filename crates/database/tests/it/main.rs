@@ -38,6 +38,7 @@ mod move_crash;
 mod objects;
 mod objects_crash;
 mod opened;
+mod outlines;
 mod power_loss;
 mod properties;
 mod query;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use scrinium_imap::{
     Answer, CapabilitySet, ContentId, Encryption, Entry, FolderAnswer, FolderOutcome, FolderQuestion, FolderRequest,
-    LoginVerdict, MailboxInfo, MailboxNumbers, MailboxRequest, OpenedMailbox, Peer, Refusal, Request, ServerOptions,
+    LoginVerdict, MailboxInfo, MailboxNumbers, MailboxRequest, MessageFlags, OpenedMailbox, Peer, Refusal, Request, ServerOptions,
     ServerSession, StoredEntry, SystemFlags,
 };
 use scrinium_imap_wire::{DateTime, Flag};
@@ -51,6 +51,14 @@ fn folder(request: FolderRequest, choice: u8, change: &mut u64) -> Answer {
         (1, _) => FolderOutcome::NoMailbox,
         (2, FolderQuestion::Sync { .. }) => FolderOutcome::Closed,
         (_, FolderQuestion::Sync { .. }) => FolderOutcome::Synced { changed: entries, told_to: *change, is_more: false },
+        (_, FolderQuestion::Flags { .. }) => {
+            let flags = |entry: Entry| {
+                let Entry { uid, number, flags, keywords, .. } = entry;
+                MessageFlags { uid, number, flags, keywords }
+            };
+            let flags = entries.into_iter().map(flags).collect();
+            FolderOutcome::Flags { flags, rest: None, missing: u32::from(choice & 1) }
+        }
         (_, FolderQuestion::Entries(_)) => FolderOutcome::Entries { entries, rest: None, missing: u32::from(choice & 1) },
         (_, FolderQuestion::Store(_)) => {
             let entries = entries.into_iter().map(|entry| StoredEntry { entry, mod_seq_before: 1 }).collect();

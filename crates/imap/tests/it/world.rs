@@ -7,9 +7,9 @@ use scrinium_credentials::sasl::{Claim, ClaimedProof};
 use scrinium_imap::{
     Answer, CapabilitySet, ContentId, EntriesQuestion, Entry, FolderAnswer, FolderOutcome, FolderQuestion,
     FolderRequest, ListQuestion, LoginVerdict, MailboxEvent, MailboxInfo, MailboxNumbers, MailboxRequest,
-    MapNeed, NewMessage, OpenedMailbox, Refusal, Request, RightsChange, SearchContext, SearchOrder,
-    SearchQuestion, SortFields, StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm, ThreadMessage,
-    matches, ordered_subject, references, utc_seconds,
+    MapNeed, MessageFlags, NewMessage, OpenedMailbox, Refusal, Request, RightsChange, SearchContext,
+    SearchOrder, SearchQuestion, SortFields, StoreQuestion, StoredEntry, SystemFlags, ThreadAlgorithm,
+    ThreadMessage, matches, ordered_subject, references, utc_seconds,
 };
 use scrinium_imap_wire::{DateTime, Flag, StoreAction};
 use scrinium_mailbox::{
@@ -438,6 +438,7 @@ impl World {
         let outcome = match question {
             FolderQuestion::Sync { told_to, limit } => self.sync(&name, &view, told_to, limit),
             FolderQuestion::Entries(question) => self.entries(&name, &view, &question),
+            FolderQuestion::Flags { messages, limit } => self.flags(&name, &view, (&messages, limit)),
             FolderQuestion::Store(question) => self.store(&name, &mut view, &question),
             FolderQuestion::Transfer { messages, target, moves, limit } => {
                 let selection = messages.resolve(&view);
@@ -529,6 +530,21 @@ impl World {
             (Selection::Uids(_), _) => 0,
         };
         (picked, rest.filter(|rest| !rest.is_empty()), missing)
+    }
+
+    fn flags(
+        &self,
+        name: &str,
+        view: &FolderView,
+        (messages, limit): (&scrinium_mailbox::Messages, u32),
+    ) -> FolderOutcome {
+        let (picked, rest, missing) = self.picked(name, view, &messages.resolve(view), limit);
+        let folder = &self.folders[name];
+        let flags = picked.into_iter().map(|picked| {
+            let Entry { uid, number, flags, keywords, .. } = Self::entry(folder, picked, 0, false);
+            MessageFlags { uid, number, flags, keywords }
+        });
+        FolderOutcome::Flags { flags: flags.collect(), rest, missing }
     }
 
     fn entries(&mut self, name: &str, view: &FolderView, question: &EntriesQuestion) -> FolderOutcome {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{ImportTarget, ImportedMemo, Position, RefusedMessage, StoredBatch};
 use crate::inbox::into_folder;
 use crate::memo::field;
+use crate::outline::outline_of;
 use crate::source::attachment_of;
 
 /// Who imports mail into a mail file.
@@ -37,10 +38,12 @@ impl MailDatabase {
         let unreadable = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
         memo.source.note_wire_size(&mut memo.fields).map_err(unreadable)?;
         let source = attachment_of(&self.database, &memo.source)?;
+        let outline = outline_of(&memo.source, &memo.fields).map_err(unreadable)?;
         Ok(Edit {
             id: Some(memo.id),
             json: Value::Object(memo.fields).to_string().into(),
             attachments: vec![source],
+            outline,
             folders: memo.folders.iter().flat_map(|folder| into_folder(folder)).collect(),
             read_by: memo.read.then(|| Arc::clone(&self.owner)),
             ..Edit::default()

@@ -29,6 +29,7 @@ use crate::mailbox::{DepositError, IncomingMessage};
 use crate::memo::{field, recipients_of};
 use crate::message::SOURCE_ATTACHMENT;
 use crate::outgoing::{MessageComposer, OutgoingQueue};
+use crate::outline::{outline_of, outline_of_stored};
 use crate::recipients::{OutsideRecipient, Resolver};
 use crate::rules::{RuleBook, RuleOwner, Verdict};
 use crate::sieve::{
@@ -80,6 +81,15 @@ struct Copy {
     /// As it stands in the mail.box.
     memo: Map<String, Value>,
     attachments: Vec<NewAttachment>,
+    outline: Option<Bytes>,
+}
+
+impl Copy {
+    /// Puts the message itself into an edit.
+    fn bring(&self, edit: &mut Edit) {
+        edit.attachments.clone_from(&self.attachments);
+        edit.outline.clone_from(&self.outline);
+    }
 }
 
 /// Whose a database is that gets memos.
@@ -409,8 +419,8 @@ impl Deliverer<'_> {
         (mailbox, waiting, copy): (&OpenDatabase, &Waiting, &Copy),
     ) -> Result<Made, DatabaseError> {
         let (clock, database) = (self.databases.clock(), opened.database());
-        let mut edit =
-            Edit { id: Some(copy.id.clone()), attachments: copy.attachments.clone(), ..Edit::default() };
+        let mut edit = Edit { id: Some(copy.id.clone()), ..Edit::default() };
+        copy.bring(&mut edit);
         let person = match &addressed.target {
             Target::Person(person) => person,
             Target::MailIn(_) => {
@@ -443,7 +453,7 @@ impl Deliverer<'_> {
             edits => edited_copy(mailbox, (waiting, copy), (edits, clock))?,
         };
         let copy = edited.as_ref().unwrap_or(copy);
-        edit.attachments.clone_from(&copy.attachments);
+        copy.bring(&mut edit);
         for address in &verdict.forwards {
             tell_of_leaving((database, person), (Leaving::Mail, address), clock)?;
             self.forward(address, person, (mailbox, copy))?;
@@ -696,8 +706,16 @@ fn copy_of(mailbox: &OpenDatabase, waiting: &Waiting, clock: &Clock) -> Result<C
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
         names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, None, &ROUTER)).collect();
+    let attachments = attachments?;
+    let outline = match attachments.iter().any(|attachment| attachment.name == SOURCE_ATTACHMENT) {
+        true => {
+            let source = mailbox.open_attachment(&waiting.id, SOURCE_ATTACHMENT, None, &ROUTER)?;
+            outline_of_stored(&source, &memo)?
+        }
+        false => None,
+    };
     let json = delivered_json(memo.clone(), clock);
-    Ok(Copy { id: delivered_id(mailbox, waiting), json, attachments: attachments?, memo })
+    Ok(Copy { id: delivered_id(mailbox, waiting), json, attachments, outline, memo })
 }
 
 /// A memo of which a script has changed the head (RFC 5293); `None` for one that was written here, which has no other head than its fields.
@@ -747,7 +765,9 @@ fn edited_copy(
             memo.insert(name.to_owned(), value.clone());
         }
     }
-    Ok(Some(Copy { id: copy.id.clone(), json: delivered_json(memo.clone(), clock), memo, attachments }))
+    let outline = outline_of(&message.source, &memo).map_err(unkept)?;
+    let json = delivered_json(memo.clone(), clock);
+    Ok(Some(Copy { id: copy.id.clone(), json, attachments, outline, memo }))
 }
 
 /// A memo as a journal keeps it: with all whom it went to.

@@ -10,6 +10,7 @@ use scrinium_mail::import::{
     ImportOptions, ImportTarget, ImportedMemo, Importer, MailDatabase, MailFiles, Position, quote_mbox,
 };
 use scrinium_mail::{MessageOptions, SOURCE_ATTACHMENT, imported_id, memo_of_message};
+use scrinium_mailbox::OutlineBuilder;
 use scrinium_views::OpenDatabase;
 use serde_json::Value;
 
@@ -74,6 +75,7 @@ fn every_message_of_every_corpus_comes_back_byte_for_byte() {
     }
     for source in &sources {
         assert_eq!(stored_source(&database, source), source.as_ref());
+        check_outline(&database, source);
     }
 }
 
@@ -86,6 +88,22 @@ fn stored_source(database: &OpenDatabase, source: &[u8]) -> Vec<u8> {
         bytes.extend_from_slice(&stored.read(bytes.len() as u64, 1 << 20).unwrap());
     }
     bytes
+}
+
+/// What is kept of a message is what reading it once more finds out.
+fn check_outline(database: &OpenDatabase, source: &[u8]) {
+    let id = imported_id(source, "ada");
+    let document = database.read(&id, &ReadOptions::default(), &SERVER).unwrap();
+    let fields: Value = serde_json::from_str(&document.json).unwrap();
+    let start = usize::try_from(fields["$SourceStart"].as_u64().unwrap_or(0)).unwrap();
+    let mut builder = OutlineBuilder::default();
+    builder.push(&source[start..]);
+    // Longer ones are left to those who look.
+    let wanted = builder.finish().encode().filter(|outline| outline.len() <= 4096);
+    let content = database.open_attachment(&id, SOURCE_ATTACHMENT, None, &SERVER).unwrap().content_name;
+    let snapshot = database.store().snapshot();
+    let id = SERVER.readable_id(database, &snapshot, id).unwrap().unwrap();
+    assert_eq!(database.outline_at(&snapshot, &id, &content).unwrap(), wanted);
 }
 
 fn import_twice(root: &Path) {
@@ -109,6 +127,7 @@ fn import_twice(root: &Path) {
     assert_eq!(documents(&database).len(), sources.len());
     for source in &sources {
         assert_eq!(stored_source(&database, source), source.as_ref());
+        check_outline(&database, source);
     }
     let again = importer.run(root, |_| {}).unwrap();
     assert_eq!((again.added, again.present), (0, again.messages));

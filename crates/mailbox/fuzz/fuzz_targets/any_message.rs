@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use scrinium_imap_wire::{FetchItem, NameEncoding, Response, WriteOptions, joined};
-use scrinium_mailbox::{MapBuilder, MapLimits, MessageText};
+use scrinium_mailbox::{MapBuilder, MapLimits, MessageText, Outline, OutlineBuilder};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((piece, message)) = bytes.split_first() else { return };
@@ -17,6 +17,16 @@ fuzz_target!(|bytes: &[u8]| {
     let mut builder = MapBuilder::new(MapLimits::default());
     message.chunks(usize::from(*piece).max(1)).for_each(|piece| builder.push(piece));
     assert_eq!(builder.finish(), map);
+    let mut builder = OutlineBuilder::default();
+    message.chunks(usize::from(*piece).max(1)).for_each(|piece| builder.push(piece));
+    let outline = builder.finish();
+    if let Some(stored) = outline.encode() {
+        assert_eq!(Outline::decode(&stored).as_ref(), Some(&outline));
+    }
+    // Whatever lies in a store: nothing, or something that can be described.
+    if let Some(outline) = Outline::decode(message) {
+        let _ = outline.map.structure(true, true);
+    }
     for utf8 in [false, true] {
         let items = vec![
             FetchItem::Envelope(Box::new(map.envelope(utf8))),

@@ -5,8 +5,8 @@ use scrinium_imap_wire::{
     FetchItem, MessageData, NameEncoding, Response, Section, SectionText, WriteOptions, joined,
 };
 use scrinium_mailbox::{
-    Decoder, FieldFilter, MapBuilder, MapLimits, MessageMap, PartKind, SectionContent, Span,
-    TransferEncoding, locate, locate_part,
+    Decoder, FieldFilter, MapBuilder, MapLimits, MessageMap, Outline, OutlineBuilder, PartKind,
+    SectionContent, Span, TransferEncoding, locate, locate_part,
 };
 
 fn structure(message: &str) -> String {
@@ -47,6 +47,43 @@ fn section(map: &MessageMap, message: &[u8], part: &[u32], text: Option<SectionT
             Some(String::from_utf8(out).unwrap())
         }
     }
+}
+
+#[test]
+fn an_outline_comes_back_as_it_was_kept_and_no_cut_or_changed_one_is_another_shape() {
+    let with_feeds = NESTED.replace("\r\n", "\n");
+    let dated = format!("Date: Thu, 26 Nov 2026 09:20:51 +0100\r\nReferences: <a@x> <b@x>\r\n{NESTED}");
+    for source in [NESTED, &with_feeds, &dated, "", "\n"] {
+        let mut builder = OutlineBuilder::default();
+        source.as_bytes().chunks(7).for_each(|piece| builder.push(piece));
+        let outline = builder.finish();
+        assert_eq!(outline.places.is_some(), source.contains('\n') && !source.contains('\r'));
+        let kept = outline.encode().unwrap();
+        assert_eq!(Outline::decode(&kept).as_ref(), Some(&outline));
+        assert_eq!(Outline::decode_sent(&kept), Some(outline.map.sent));
+        for cut in 0..kept.len() {
+            assert_eq!(Outline::decode(&kept[..cut]), None);
+            let mut changed = kept.clone();
+            changed[cut] ^= 0x55;
+            if let Some(found) = Outline::decode(&changed) {
+                let _ = found.map.structure(true, true);
+            }
+        }
+    }
+    let long = "a line\n".repeat(30_000);
+    let of_pieces = |bytes: usize| {
+        let mut builder = OutlineBuilder::default();
+        long.as_bytes().chunks(bytes).for_each(|piece| builder.push(piece));
+        builder.finish()
+    };
+    assert_eq!(of_pieces(1000), of_pieces(100_000), "pieces mean nothing");
+    let many = format!(
+        "Content-Type: multipart/mixed; boundary=b\r\n\r\n{}",
+        "--b\r\nContent-ID: <an id of a part>\r\nContent-Description: of a length that is more than most of them have in any message\r\n\r\n\r\n".repeat(999)
+    );
+    let mut builder = OutlineBuilder::default();
+    builder.push(many.as_bytes());
+    assert_eq!(builder.finish().encode(), None, "it has a limit");
 }
 
 #[test]

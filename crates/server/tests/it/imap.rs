@@ -204,6 +204,28 @@ fn a_memo_that_has_no_source_is_a_message_and_lines_of_imported_ones_end_as_they
 }
 
 #[test]
+fn calendars_are_no_mailboxes_and_no_name_means_two() {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = MailServer::start_with(folder.path(), &IMAP);
+    let mut talker = Talker::logged_in(&mail, "ada", SECRET);
+    let mut client = mail.server.client();
+    for (name, kind) in [("Diary", "calendar"), ("People", "contacts"), ("Notes", "plain")] {
+        let answer =
+            client.json("PUT", &format!("/mail%2Fada/_folder/{name}"), &json!({"kind": kind})).unwrap();
+        assert!((200..300).contains(&answer.status), "{}", answer.status);
+    }
+    let listed = talker.ask("LIST \"\" *").join("\n");
+    assert!(listed.contains("Notes") && !listed.contains("Diary") && !listed.contains("People"), "{listed}");
+    assert!(talker.refused("SELECT Diary").contains("NONEXISTENT"));
+    for command in ["CREATE \"a\\\\b\"", "RENAME Notes \"a\\\\b\"", "CREATE Diary"] {
+        let refused = talker.refused(command);
+        assert!(refused.contains("CANNOT") || refused.contains("ALREADYEXISTS"), "{command}: {refused}");
+    }
+    talker.ask("CREATE a/b");
+    assert!(talker.refused("SELECT \"a\\\\b\"").contains("NONEXISTENT"));
+}
+
+#[test]
 fn in_a_large_folder_words_are_found_by_the_index_as_they_would_be_by_reading() {
     let folder = tempfile::tempdir().unwrap();
     let mail = MailServer::start_with(folder.path(), &IMAP);
@@ -245,6 +267,72 @@ fn in_a_large_folder_words_are_found_by_the_index_as_they_would_be_by_reading() 
     let late = "Subject: undertakings that come late\r\n\r\nx\r\n";
     talker.ask(&format!("APPEND INBOX {{{}+}}\r\n{late}", late.len()));
     assert_eq!(found(&mut talker, "SEARCH SUBJECT undertaking"), "* SEARCH 77 900 1201");
+}
+
+/// A message, as a test sorts them: UID, when it was sent, length, subject.
+type Sortable = (usize, i64, usize, String);
+
+fn sorted(messages: &[Sortable], key: &str) -> String {
+    let mut order: Vec<&Sortable> = messages.iter().collect();
+    order.sort_by(|one, other| {
+        let by = match key {
+            "REVERSE DATE" => other.1.cmp(&one.1),
+            "SIZE" => one.2.cmp(&other.2),
+            "SUBJECT REVERSE SIZE" => one.3.cmp(&other.3).then(other.2.cmp(&one.2)),
+            _ => std::cmp::Ordering::Equal,
+        };
+        by.then(one.0.cmp(&other.0))
+    });
+    order.iter().map(|message| format!(" {}", message.0)).collect()
+}
+
+#[test]
+fn messages_are_sorted_as_reading_each_of_them_would_have_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = MailServer::start_with(folder.path(), &IMAP);
+    let mut talker = Talker::logged_in(&mail, "ada", SECRET);
+    let append = |talker: &mut Talker, numbers: std::ops::Range<usize>| -> Vec<Sortable> {
+        let mut command = "APPEND INBOX".to_owned();
+        let mut messages = Vec::new();
+        for number in numbers {
+            let day = 1 + number * 7 % 28;
+            let subject = ["alpha", "beta", "gamma"][number % 3].to_owned();
+            let text = "x".repeat(number * 37 % 100);
+            let message =
+                format!("Subject: Re: {subject}\r\nDate: {day} Jan 2026 08:00:00 +0000\r\n\r\n{text}\r\n");
+            command.push_str(&format!(" {{{}+}}\r\n{message}", message.len()));
+            messages.push((number, day as i64, message.len(), subject));
+        }
+        talker.ask(&command);
+        messages
+    };
+    let mut messages = append(&mut talker, 1..150);
+    talker.ask("SELECT INBOX");
+    let check = |talker: &mut Talker, messages: &[Sortable]| {
+        for key in ["REVERSE DATE", "SIZE", "SUBJECT REVERSE SIZE"] {
+            let found = found(talker, &format!("UID SORT ({key}) UTF-8 ALL"));
+            assert_eq!(found, format!("* SORT{}", sorted(messages, key)), "{key}");
+        }
+        let some: Vec<Sortable> = messages.iter().filter(|one| one.0 % 3 == 1).cloned().collect();
+        let found = found(talker, "UID SORT (REVERSE DATE) UTF-8 SUBJECT beta");
+        assert_eq!(found, format!("* SORT{}", sorted(&some, "REVERSE DATE")));
+    };
+    check(&mut talker, &messages);
+    // What was kept for sorting follows the folder.
+    talker.ask("UID STORE 7,20:30 +FLAGS.SILENT (\\Flagged)");
+    talker.ask("UID STORE 1:5,140 +FLAGS.SILENT (\\Deleted)");
+    talker.ask("EXPUNGE");
+    messages.retain(|one| !(1..=5).contains(&one.0) && one.0 != 140);
+    messages.extend(append(&mut talker, 150..170));
+    talker.ask("NOOP");
+    check(&mut talker, &messages);
+    // Flags alone are told as they are with everything else.
+    let short = talker.ask("UID FETCH 1:* (FLAGS)");
+    let long = talker.ask("UID FETCH 1:* (FLAGS RFC822.SIZE)");
+    assert_eq!(short.len(), messages.len() + 1);
+    for (short, long) in short.iter().zip(&long).take(messages.len()) {
+        assert!(long.starts_with(short.trim_end_matches(')')), "{short}, {long}");
+    }
 }
 
 /// What was found, behind signs that it is still looked for.

@@ -46,6 +46,7 @@ mod hub;
 mod imap;
 mod imap_import;
 mod imap_programs;
+mod imap_scripts;
 mod imap_shared;
 mod import_port;
 #[cfg(feature = "lab")]
