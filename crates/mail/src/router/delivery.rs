@@ -468,8 +468,7 @@ impl Deliverer<'_> {
             return Ok(Made::Nothing);
         }
         let verdict = verdict.after(&addressed.servers);
-        let is_junk = verdict.folder.as_deref() == Some(JUNK);
-        let filed = if is_junk { None } else { self.filed((person, opened), (mailbox, waiting))? };
+        let filed = self.filed(&verdict, (person, opened), (mailbox, waiting))?;
         edit.json = if verdict.flags.is_empty() && filed.is_none() {
             copy.json.clone()
         } else {
@@ -484,13 +483,16 @@ impl Deliverer<'_> {
         Ok(Made::of(edit))
     }
 
-    /// What a person's calendar makes of a memo, in words.
+    /// What a person's calendar makes of a memo, in words. What is for Junk it does not see.
     fn filed(
         &self,
+        verdict: &Verdict,
         (person, database): (&Arc<Person>, &OpenDatabase),
         (mailbox, waiting): (&OpenDatabase, &Waiting),
     ) -> Result<Option<String>, DatabaseError> {
-        let Some(keeper) = self.calendars.filter(|_| brings_calendar(&waiting.memo)) else { return Ok(None) };
+        let is_junk = verdict.folder.as_deref() == Some(JUNK);
+        let keeper = self.calendars.filter(|_| !is_junk && brings_calendar(&waiting.memo));
+        let Some(keeper) = keeper else { return Ok(None) };
         let (author, proof) = proof_of(&waiting.memo);
         let source = match self.source_of(mailbox, waiting)? {
             SourceOf::Stored(reader) => whole(&reader)?,
