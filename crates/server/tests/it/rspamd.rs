@@ -49,7 +49,7 @@ fn take_lessons(stream: TcpStream, kept: &Lessons) -> Option<()> {
             }
             match line.split_once(": ") {
                 Some((name, value)) if name.eq_ignore_ascii_case("password") => {
-                    value.clone_into(&mut password)
+                    value.clone_into(&mut password);
                 }
                 Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
                     length = value.parse().unwrap();
@@ -185,7 +185,7 @@ fn the_real_rspamd_refuses_and_learns() {
     let settings = folder.path().join("rspamd.conf");
     fs::write(&settings, rspamd_settings(&own, &unpacked, ports)).unwrap();
     let share = format!("{unpacked}/usr/share/rspamd");
-    let mut program = command(&format!("{unpacked}/usr/bin/rspamd"), None);
+    let mut program = command(format!("{unpacked}/usr/bin/rspamd"), None);
     program.args(["-i", "-f", "-c"]).arg(&settings);
     for (name, path) in
         [("SHAREDIR", ""), ("LUALIBDIR", "/lualib"), ("RULESDIR", "/rules"), ("PLUGINSDIR", "/plugins")]
