@@ -52,6 +52,7 @@ fn folder() -> FolderRecord {
         special_use: Some(SpecialUse::Sent),
         validity_epoch: 2,
         properties: b"{}".to_vec(),
+        keep_days: None,
     }
 }
 
