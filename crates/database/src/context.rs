@@ -13,12 +13,12 @@ use crate::changed::DatabaseEvents;
 use crate::collation::Collation;
 use crate::conflict_counts::ConflictCounts;
 use crate::damage::Damage;
+use crate::deletion::UndeleteLimits;
 use crate::designs::DesignInterpreter;
 use crate::error::Result;
 use crate::folder::MoveWatcher;
 use crate::guard::Guard;
 use crate::passed_over::PassedOver;
-use crate::undelete::UndeleteLimits;
 
 /// What holds for all databases of a server.
 #[derive(Clone, Copy, Debug)]

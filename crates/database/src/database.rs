@@ -16,6 +16,7 @@ use crate::access::restriction::Restriction;
 use crate::changed::DatabaseEventKind;
 use crate::compaction_record::CompactionRecord;
 use crate::context::StoreContext;
+use crate::deletion::UndeleteChoice;
 use crate::designs::DatabaseObserver;
 use crate::error::{DatabaseError, Result};
 use crate::header::{Header, UNCOUNTED};
@@ -26,7 +27,6 @@ use crate::leaf::Leaf;
 use crate::properties::Properties;
 use crate::quota::Quota;
 use crate::sizes::DatabaseSizes;
-use crate::undelete::UndeleteChoice;
 use crate::validation::Validation;
 use crate::writer::{Writer, kept_for};
 

@@ -16,6 +16,7 @@ pub mod conflict_counts;
 pub mod context;
 mod damage;
 mod database;
+mod deletion;
 mod designs;
 mod edit;
 mod edit_mode;
@@ -65,6 +66,9 @@ pub use compaction_record::PurgedDocument;
 pub use context::DatabaseOptions;
 pub use damage::Damage;
 pub use database::{Database, DatabaseInfo, header_at, read_header, size_in};
+pub use deletion::{
+    DeletedKey, DeletedMessage, DeletedPage, DeletedSums, UndeleteChoice, UndeleteLimits, Undeleted,
+};
 pub use designs::{
     DatabaseObserver, DesignInterpreter, EditFunction, EditToValidate, FunctionLanguage, Verdict,
 };
@@ -93,9 +97,7 @@ pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDiff
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, RowSource, Rows};
 pub use sizes::DatabaseSizes;
 pub use source_facts::{INTERNAL_DATE, SOURCE_ATTACHMENT, SOURCE_START, WIRE_SIZE};
-pub use undelete::{
-    DeletedKey, DeletedMessage, DeletedPage, DeletedSums, LetGo, UndeleteChoice, UndeleteLimits, Undeleted,
-};
+pub use undelete::LetGo;
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::purge::PurgedLeaves;
 pub use update::together::{

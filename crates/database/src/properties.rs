@@ -7,11 +7,11 @@ use scrinium_store::{Batch, Family, LogStyle, Store};
 use serde_json::{Map, Value, json};
 
 use crate::database::Database;
+use crate::deletion::UndeleteChoice;
 use crate::error::{DatabaseError, Result};
 use crate::history::HistoryLimits;
 use crate::keys;
 use crate::quota::Quota;
-use crate::undelete::UndeleteChoice;
 
 /// What an administrator sets for a database as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,9 @@ use super::document::{Before, TreeChange};
 use crate::access::Access;
 use crate::access::restriction::restricts;
 use crate::database::Database;
+use crate::deletion::{
+    DeletedKey, DeletedSums, Deletion, KEPT_OF_DOCUMENT, PLACES_MAX, READERS_MAX, Undeleted, is_message,
+};
 use crate::edit::SideEffects;
 use crate::error::{DatabaseError, Result};
 use crate::folder::record::FolderRecord;
@@ -21,9 +24,6 @@ use crate::history::{EarlierBody, is_earlier};
 use crate::keys;
 use crate::leaf::{Leaf, LeafParts};
 use crate::source_facts::INTERNAL_DATE;
-use crate::undelete::{
-    DeletedKey, DeletedSums, Deletion, KEPT_OF_DOCUMENT, PLACES_MAX, READERS_MAX, Undeleted, is_message,
-};
 
 /// Deleted messages that one batch lets go.
 const LET_GO_AT_ONCE: usize = 100;
