@@ -21,6 +21,7 @@ mod memo;
 mod message;
 mod notes;
 mod outgoing;
+mod postponed;
 mod quarantine;
 mod recipients;
 mod reread;
@@ -50,6 +51,7 @@ pub use outgoing::{
     MessageComposer, OUTGOING_DATABASE, OutgoingOptions, OutgoingQueue, QUEUE_KEEPER, QUEUED_FORM,
     QueuedDocument, QueuedDocumentError,
 };
+pub use postponed::{POSTPONED_MAX_MS, take_not_before};
 pub use quarantine::{HeldMail, Quarantine};
 pub use recipients::{
     Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason, Writer,

@@ -30,6 +30,7 @@ use crate::credentials::{self, Credentials, PASSWORD_VARIABLE};
 use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
+use crate::held_mail::PostponedMail;
 use crate::imap_ports::{self, imap_ports};
 use crate::ldap_ports::{self, ldap_ports};
 use crate::log_database::{LogDatabase, LogWriter};
@@ -105,6 +106,7 @@ impl Running {
         let people = People::new(parts, &settings)?;
         let (logins, tokens) = (people.logins(), people.tokens());
         let state = http_state(ground, &settings, people, (&storage.databases, &accounts));
+        state.set_held_mail(Arc::new(PostponedMail(mailboxes.clone())));
         state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
         state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), &settings, ground.name())));
         state.set_dav(calendars(&storage.databases, &directory, ground));

@@ -10,8 +10,8 @@ use scrinium_outbound::QueueOrder;
 
 use super::{
     ConsoleError, FixupOrder, HoldOrder, LogQuery, MoveAttachments, QuarantineOrder, ReplicateOrder,
-    SetProperty, SettleOrder, UpdateViews, attachments, compact, conflicts, dkim, holds, log_database,
-    person, quarantine, queue, replication, requests, reread,
+    SetProperty, SettleOrder, UpdateViews, advice, attachments, compact, conflicts, dkim, holds,
+    log_database, person, quarantine, queue, replication, requests, reread,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -218,6 +218,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ShowConflicts(optional(rest)?)),
     },
     CommandLine {
+        words: &["show", "advice"],
+        arguments: "",
+        help: advice::HELP,
+        build: |rest| rest.is_empty().then_some(Command::ShowAdvice),
+    },
+    CommandLine {
         words: &["show", "dkim"],
         arguments: "[DOMAIN]",
         help: dkim::HELP,
@@ -372,6 +378,7 @@ pub enum Command {
     ShowRequests,
     ShowReplication(Option<String>),
     ShowConflicts(String),
+    ShowAdvice,
     ShowDkim(Option<String>),
     /// `show person`, by a name or an address.
     ShowPerson(String),
@@ -418,6 +425,7 @@ impl Command {
                 | Self::ShowRequests
                 | Self::ShowConflicts(_)
                 | Self::ShowHolds
+                | Self::ShowAdvice
                 | Self::ShowDkim(_)
                 | Self::ShowPerson(_)
                 | Self::Help
