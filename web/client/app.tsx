@@ -13,15 +13,13 @@ import { go, place } from "../shared/route.ts";
 import { SignInAgain, SignInPage } from "../shared/sign_in.tsx";
 import { attempt, Loaded, Messages, undoLast } from "../shared/ui.tsx";
 import { Composer, composing, write } from "./composer.tsx";
+import { follow } from "./feed.ts";
 import { Folders } from "./folders.tsx";
 import { FolderPage } from "./list.tsx";
-import { folderFor, folders, INBOX, readFolders, round, type Use } from "./mailbox.ts";
+import { changes, database, folderFor, folders, INBOX, readFolders, round, type Use } from "./mailbox.ts";
 import { Away, Scripts } from "./scripts.tsx";
 import { SearchPage } from "./search.tsx";
 import { t } from "./texts.ts";
-
-/** Looked for new mail, while the page is seen. */
-const LOOK_EVERY_MS = 5000;
 
 const open = signal<"" | "keys" | "account" | "away" | "scripts">("");
 
@@ -73,10 +71,12 @@ function Shell() {
   useGlobalKeys();
   useEffect(() => {
     void attempt(readFolders);
-    // What fails here is tried again; what the person asks for says why it fails.
-    const timer = setInterval(() => !document.hidden && void readFolders().catch(() => undefined), LOOK_EVERY_MS);
-    return () => clearInterval(timer);
-  }, []);
+    // What fails here is tried again with the next change; what the person asks for says why it fails.
+    return follow(database.value, (isFirst) => {
+      void readFolders().catch(() => undefined);
+      if (!isFirst) changes.value++;
+    });
+  }, [database.value]);
   const [section = "mail", name = INBOX] = place.value.segments;
   const unread = folders.value?.find((folder) => folder.name === INBOX)?.unread ?? 0;
   useEffect(() => {

@@ -1,7 +1,7 @@
 // The calendar: day, week, month, agenda.
 
 import { useEffect, useState } from "preact/hooks";
-import { useResource } from "../shared/data.ts";
+import { useResource, useSettled } from "../shared/data.ts";
 import { language, locale } from "../shared/i18n.ts";
 import { bind } from "../shared/keys.ts";
 import { change as changePlace, go, place } from "../shared/route.ts";
@@ -13,6 +13,7 @@ import { emptyFields, type Fields, type Occurrence } from "./event.ts";
 import { EventCard } from "./event_card.tsx";
 import { EventForm } from "./event_form.tsx";
 import { calendarRound, hidden, loadHidden, readAll, show } from "./events.ts";
+import { changes } from "./mailbox.ts";
 import { Month } from "./month.tsx";
 import { TimeGrid } from "./time_grid.tsx";
 import { addDays, addMonths, civilAt, firstWeekday, instantOf, ownZone, weekdayOf, weekOf } from "./zone.ts";
@@ -35,8 +36,8 @@ export function daysOf(view: View, day: string, first = firstWeekday(locale())):
   return { from, count: from <= addDays(last, -35) ? 42 : 35 };
 }
 
-/** How often what others have changed is looked for, while the page is seen. */
-const LOOK_EVERY_MS = 30_000;
+/** A mail file in which much happens has events read again no more often than this. */
+const SETTLED_MS = 3000;
 
 const step = (view: View, day: string, by: number) => (view === "month" ? addMonths(day, by) : addDays(day, by * { day: 1, week: 7, agenda: AGENDA_DAYS }[view]));
 
@@ -59,7 +60,7 @@ function Shown({ calendars, reload }: { calendars: Collection[]; reload: () => v
   const seen = calendars.filter(({ href }) => !hidden.value.has(href));
   const zone = ownZone();
   const span: [number, number] = [instantOf(from, zone), instantOf(addDays(from, count), zone)];
-  const events = useResource(`events ${from} ${count} ${seen.map(({ href }) => href).join()}`, () => readAll(seen, ...span), LOOK_EVERY_MS, calendarRound.value);
+  const events = useResource(`events ${from} ${count} ${seen.map(({ href }) => href).join()}`, () => readAll(seen, ...span), undefined, `${calendarRound.value} ${useSettled(changes.value, SETTLED_MS)}`);
   const [open, setOpen] = useState<Open>();
   const to = (nextView: View, nextDay: string) => go(["calendar", nextView, nextDay]);
   const create = (fields = emptyFields(view === "month" || view === "agenda" ? day : day < from ? from : day)) => setOpen({ what: "new", fields });

@@ -5,7 +5,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError, ask, documentPath, person, type Document } from "../shared/api.ts";
 import { bytes, locale, moment } from "../shared/i18n.ts";
 import { attempt, complain, ErrorBox, say } from "../shared/ui.tsx";
-import { addFile, currentRevision, database, deliver, flag, folderFor, isAbsent, keepDraft, move, readFolders, round } from "./mailbox.ts";
+import { addFile, currentRevision, database, deliver, flag, folderFor, isAbsent, keepDraft, move, readFolders, round, takeBack } from "./mailbox.ts";
 import { answer, draftOf, emptyDraft, fieldsOf, forward, nameOf, recipientsOf, speaksOfFile, text, type Draft } from "./memo.ts";
 import { Recipients } from "./recipients.tsx";
 import { t } from "./texts.ts";
@@ -13,8 +13,8 @@ import { t } from "./texts.ts";
 /** After the last key, on this device and on the server. */
 const KEEP_HERE_MS = 400;
 const KEEP_THERE_MS = 2500;
-/** A memo that was sent can be taken back for as long. */
-const UNDO_MS = 8000;
+/** A memo that was sent can be taken back for as long, and as long as the message that says so is seen. */
+const UNDO_MS = 10_000;
 /** Files of one memo. */
 const FILES_MAX_BYTES = 25 << 20;
 
@@ -22,9 +22,6 @@ const FILES_MAX_BYTES = 25 << 20;
 const answeredIds = new Map<string, string>();
 
 export const composing = signal<Draft | undefined>(undefined);
-/** Memos that go out in a moment. */
-const leaving = new Set<string>();
-
 const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const me = () => [person.value?.name ?? ""].map((name) => name.toLowerCase());
 const backupKey = (id: string) => `draft ${person.value?.name ?? ""} ${id}`;
@@ -176,7 +173,7 @@ export function Composer() {
     if (!sure && keeper.files.length === 0 && speaksOfFile(draft.body)) return setProblem("forgotFile");
     await keep();
     composing.value = undefined;
-    sendSoon({ ...newest.current, rev: keeper.rev });
+    await sendSoon({ ...newest.current, rev: keeper.rev });
   });
   const key = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send(problem === "forgotFile");
@@ -207,34 +204,17 @@ export function Composer() {
   );
 }
 
-const stay = (event: BeforeUnloadEvent) => event.preventDefault();
-
-/** Sends a draft in a moment, unless the person takes it back until then. The page asks before it closes meanwhile. */
-function sendSoon(draft: Draft): void {
-  leaving.add(draft.id);
-  addEventListener("beforeunload", stay);
-  const left = () => {
-    leaving.delete(draft.id);
-    if (leaving.size === 0) removeEventListener("beforeunload", stay);
-  };
-  const timer = setTimeout(async () => {
-    try {
-      await deliver(draft.id);
-      say(t("wasSent"));
-      await answered(draft.inReplyTo);
-    } catch (error) {
-      complain(error);
-      write(draft);
-    } finally {
-      left();
-    }
-  }, UNDO_MS);
-  say(t("sending"), async () => {
-    if (!leaving.has(draft.id)) return;
-    clearTimeout(timer);
-    left();
-    write(draft);
-  });
+/** Hands a memo over. The server keeps it for a moment, so that it can be taken back, whatever becomes of this page. */
+async function sendSoon(draft: Draft): Promise<void> {
+  let posting: string;
+  try {
+    posting = await deliver(draft.id, UNDO_MS);
+  } catch (error) {
+    complain(error);
+    return write(draft);
+  }
+  say(t("sending"), async () => write(draftOf(await takeBack(draft.id, posting))));
+  await answered(draft.inReplyTo);
 }
 
 /** Marks what was answered, where it is at hand; that it is not so marked harms nobody. */

@@ -1,7 +1,7 @@
 // The person's contacts.
 
 import { useEffect, useState } from "preact/hooks";
-import { useResource } from "../shared/data.ts";
+import { useResource, useSettled } from "../shared/data.ts";
 import { Grid, type Column } from "../shared/grid.tsx";
 import { language, number } from "../shared/i18n.ts";
 import { bind } from "../shared/keys.ts";
@@ -12,11 +12,15 @@ import { write as writeMemo } from "./composer.tsx";
 import { t } from "./contacts_texts.ts";
 import { write } from "./content.ts";
 import { put, read, readBooks, remove } from "./dav.ts";
+import { changes } from "./mailbox.ts";
 import { emptyDraft } from "./memo.ts";
 import { forgetContacts, readContacts } from "./people.ts";
 
+/** A mail file in which much happens has contacts read again no more often than this. */
+const SETTLED_MS = 5000;
+
 export function ContactsPage() {
-  const contacts = useResource("contacts", readContacts);
+  const contacts = useResource("contacts", readContacts, undefined, useSettled(changes.value, SETTLED_MS));
   const changed = async () => {
     forgetContacts();
     await contacts.reload();
@@ -54,7 +58,7 @@ function Shown({ all, changed }: { all: Card[]; changed: () => Promise<void> }) 
           <button type="button" class="primary" title="n" onClick={() => setOpen("new")}>+ {t("newContact")}</button></div></div>
       <div class={`fills split ${card ? "has-card" : "single"}`}>
         {all.length === 0 ? <Empty title={t("none")}><p>{t("noneWhat")}</p></Empty> : found.length === 0 ? <Empty title={t("noneFound")} /> : (
-          <Grid label={t("contacts")} columns={columns} count={found.length} source={filter} version={`${all.map(({ tag }) => tag).join()}`} fetchPage={async (start, limit) => found.slice(start, start + limit)} open={(one) => go(["contacts", one.href])} />
+          <Grid label={t("contacts")} columns={columns} count={found.length} source={filter} version={`${all.map(({ tag }) => tag).join()}`} fetchPage={async (start, limit) => found.slice(start, start + limit)} open={(one) => go(["contacts", one.href])} rowClass={(one) => (one.href === href ? "read-now" : "")} />
         )}
         {card && <Detail card={card} edit={() => setOpen("edit")} erase={() => void erase(card)} />}
       </div>

@@ -2,7 +2,7 @@
 // told what shall be, not what to change.
 
 import { computed, signal } from "@preact/signals";
-import { ApiError, ask, documentPath, pathOf, person, type Document, type Json } from "../shared/api.ts";
+import { ApiError, ask, documentPath, pathOf, person, serverNow, type Document, type Json } from "../shared/api.ts";
 import { attempt, say } from "../shared/ui.tsx";
 import { texts } from "./memo.ts";
 import { t } from "./texts.ts";
@@ -41,6 +41,9 @@ export const isAbsent = signal(false);
 export const selected = signal<ReadonlySet<string>>(new Set());
 /** Counts what was done here, so that lists look again. */
 export const round = signal(0);
+
+/** Counts changes of the mail file, no matter who made them: calendars and contacts lie in it, too. */
+export const changes = signal(0);
 
 export const database = computed(() => `mail/${person.value?.name ?? ""}`);
 const path = (...segments: string[]) => [pathOf(database.value), ...segments.map((segment) => (segment.startsWith("_") ? segment : pathOf(segment)))].join("/");
@@ -292,15 +295,19 @@ export async function addFile(id: string, rev: string, name: string, content: Bl
   return (await ask<{ rev: string }>("PUT", `${documentPath(database.value, id)}/${pathOf(name)}`, { rev }, { body: content, headers })).rev;
 }
 
-/** Hands a draft over to be delivered, once whatever happens, and keeps it among what was sent. */
-export async function deliver(id: string): Promise<void> {
+/**
+ * Hands a draft over to be delivered, once whatever happens, and keeps it among what was sent. It goes in a moment: until then its sender can take it back, by the
+ * id that is given. It is another one of each revision: one that was taken back is never used again.
+ */
+export async function deliver(id: string, afterMs: number): Promise<string> {
   const memo = await ask<Document>("GET", documentPath(database.value, id), { attachments: true });
   const { _id, _rev, $Flags: _, ...fields } = memo as { [member: string]: Json };
   const attachments = Object.entries((fields["_attachments"] ?? {}) as { [name: string]: { content_type: string; data: string } });
   const files = Object.fromEntries(attachments.map(([name, { content_type, data }]) => [name, { content_type, data }]));
-  const posted = { ...fields, ...(attachments.length > 0 ? { _attachments: files } : {}) } as { [member: string]: Json };
+  const posted = { ...fields, ...(attachments.length > 0 ? { _attachments: files } : {}), NotBefore: serverNow() + afterMs } as { [member: string]: Json };
+  const posting = `${id}-${String(_rev).split("-")[0]}`;
   try {
-    await ask("PUT", pathOf("mail.box", id), {}, { body: posted });
+    await ask("PUT", pathOf("mail.box", posting), {}, { body: posted });
   } catch (error) {
     // It was handed over before, and the answer was lost.
     if (!(error instanceof ApiError && error.status === 409)) throw error;
@@ -313,6 +320,19 @@ export async function deliver(id: string): Promise<void> {
   forget(id);
   round.value++;
   await readFolders();
+  return posting;
+}
+
+/** Takes a memo back that has not gone yet: it is a draft as before. */
+export async function takeBack(id: string, posting: string): Promise<Document> {
+  await ask("DELETE", `_held_mail/${pathOf(posting)}`);
+  const [drafts, sent] = [await made("drafts"), await made("sent")];
+  await flag(id, "draft", true);
+  await moveAll([id], sent, drafts);
+  forget(id);
+  round.value++;
+  await readFolders();
+  return ask<Document>("GET", documentPath(database.value, id));
 }
 
 /** A folder's name as people read it; what lies within another one has that name before it. */

@@ -63,6 +63,9 @@ export const t = translator({
   average: ["Average", "Mittel"],
   milliseconds: ["{n} ms", "{n} ms"],
   lastHour: ["Last hour", "Letzte Stunde"],
+  advice: ["Advice", "Ratschläge"],
+  adviceNone: ["Nothing is to be changed, going by what has happened since the start.", "Nach dem, was seit dem Start geschehen ist, ist nichts zu ändern."],
+  usedNextStart: ["used from the next start on", "gilt ab dem nächsten Start"],
   adviseHint: ["scrinium advise on the command line says what to change, most effective first.", "scrinium advise auf der Befehlszeile sagt, was zu ändern ist, das Wirksamste zuerst."],
 
   filter: ["Filter", "Filter"],

@@ -80,6 +80,12 @@ export async function ask<T>(
   }
 }
 
+/** By how much the server's clock is ahead of this device's. */
+let aheadMs = 0;
+
+/** What the server's clock shows, to a second. */
+export const serverNow = (): number => Date.now() + aheadMs;
+
 async function send(method: string, address: string, { body, signal, headers }: Options): Promise<Response> {
   const isBlob = typeof Blob !== "undefined" && body instanceof Blob;
   // Without the second header a browser would ask for a name and a password by a window of its own.
@@ -87,7 +93,10 @@ async function send(method: string, address: string, { body, signal, headers }: 
   if (body !== undefined && !isBlob) all["Content-Type"] = "application/json";
   const sent = body === undefined ? null : isBlob ? body : JSON.stringify(body);
   try {
-    return await fetch(address, { method, headers: all, body: sent, signal: signal ?? null, credentials: "same-origin" });
+    const answer = await fetch(address, { method, headers: all, body: sent, signal: signal ?? null, credentials: "same-origin" });
+    const date = Date.parse(answer.headers.get("date") ?? "");
+    if (!Number.isNaN(date)) aheadMs = date - Date.now();
+    return answer;
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "no_answer", "", `${method} ${new URL(address).pathname}`, "");

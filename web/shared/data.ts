@@ -1,7 +1,7 @@
 // What pages show: fetched when they open, kept while they fetch again, followed while somebody looks.
 
 import { signal, type Signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 /** Whether live pages stand still. */
 export const paused = signal(false);
@@ -47,4 +47,19 @@ export function useResource<T>(key: string, fetcher: () => Promise<T>, every?: n
     return () => clearInterval(timer);
   }, [resource, every]);
   return resource;
+}
+
+/** A value that changes no more often than each `ms` milliseconds; the last one always comes. */
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value);
+  const at = useRef(0);
+  useEffect(() => {
+    if (value === settled) return;
+    const timer = setTimeout(() => {
+      at.current = Date.now();
+      setSettled(value);
+    }, Math.max(0, at.current + ms - Date.now()));
+    return () => clearTimeout(timer);
+  }, [value, settled]);
+  return settled;
 }

@@ -102,6 +102,14 @@ export function clientSteps({ ask, base, browser, tab, axe, step }) {
     return { context, page };
   }
 
+  /** Waits for what the server does by itself. */
+  async function until(holds) {
+    for (let round = 0; !(await holds()); round++) {
+      assert.ok(round < 300, "it did not come");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
   const row = (page, text) => page.locator(".grid-body .row", { hasText: text }).first();
 
   let seeded;
@@ -135,18 +143,36 @@ export function clientSteps({ ask, base, browser, tab, axe, step }) {
     await page.keyboard.press("Control+Enter");
     await page.getByText("speaks of a file").waitFor();
     await page.keyboard.press("Control+Enter");
-    await page.locator(".message", { hasText: "Sending" }).getByRole("button", { name: "Undo" }).click();
+    await page.locator(".message", { hasText: "goes in ten seconds" }).getByRole("button", { name: "Undo" }).click();
     await page.locator(".composer").waitFor();
     await page.locator(".composer textarea").focus();
     await page.keyboard.press("Control+Enter");
     await page.keyboard.press("Control+Enter");
-    await page.locator(".message", { hasText: "The memo was sent." }).waitFor({ timeout: 20_000 });
+    await page.locator(".message", { hasText: "goes in ten seconds" }).waitFor();
+    // It goes although the page is closed.
+    await context.close();
+    await until(async () => (await ask("GET", `${mail("bob")}/_folder`)).folders.some(({ name, total }) => name === "Inbox" && total > 0));
     const all = await ask("GET", `${mail("bob")}/_folder/Inbox?include_docs=true`);
     assert.ok(all.rows.length >= 1);
     assert.match(all.rows[0].doc.Body, /^Thank you[\s\S]*> The zebra report 9/);
     const folders = (await ask("GET", `${mail("ada")}/_folder`)).folders;
     const count = (name) => folders.find((folder) => folder.name === name)?.total;
     assert.deepEqual([count("Sent") >= 1, count("Drafts"), count("Archive")], [true, 0, 0]);
+  });
+
+  step("mail: what comes is seen at once, and a page that is looked at asks for nothing", async () => {
+    const { context, page } = await opened("ada");
+    await row(page, "Report 11").waitFor();
+    await page.waitForTimeout(1500);
+    const asked = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.waitForTimeout(3000);
+    assert.deepEqual(asked, []);
+    const began = Date.now();
+    const subject = `Came ${++number}`;
+    await deliver("ada", { subject, text: "Now." });
+    await row(page, subject).waitFor();
+    assert.ok(Date.now() - began < 10_000);
     await context.close();
   });
 

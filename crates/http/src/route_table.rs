@@ -11,9 +11,9 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, acme, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
-    database_updates, databases, dav, design, document, find, folder, handler, held, indexes, mail_rules,
-    mail_setup, message_parts, openapi, provider_sign_in, replication, server_pages, session, settings,
-    text_search, transaction, unread, web_pages, write,
+    database_updates, databases, dav, design, document, find, folder, handler, held, held_mail, indexes,
+    mail_rules, mail_setup, message_parts, openapi, person_feed, provider_sign_in, replication, server_pages,
+    session, settings, text_search, transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -153,6 +153,7 @@ const CHANGES: &[&str] = &[
     "timeout",
 ];
 
+const STREAM: &[&str] = &["databases", "heartbeat", "timeout"];
 const EVENTS: &[&str] = &["since", "last-event-id", "descending", "limit", "feed", "heartbeat", "timeout"];
 
 /// Reads.
@@ -513,6 +514,16 @@ static ROUTES: &[Route] = &[
         path: "/_console",
         methods: &[act("POST", Operation::Other, VIEWER, LINE, NONE, |c, b| {
             Box::pin(server_pages::console(c, b))
+        })],
+    },
+    Route {
+        path: "/_feed",
+        methods: &[get(Operation::Other, PERSON, STREAM, |c, _| Box::pin(person_feed::open(c)))],
+    },
+    Route {
+        path: "/_held_mail/{id}",
+        methods: &[act("DELETE", Operation::Other, PERSON, NOTHING, NONE, |c, _| {
+            Box::pin(held_mail::take_back(c))
         })],
     },
     Route {

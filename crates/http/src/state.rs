@@ -21,6 +21,7 @@ use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
 use crate::dav::Keeper;
 use crate::error::Result;
+use crate::held_mail::HeldMail;
 use crate::mail_rules::MailRules;
 use crate::mail_setup::MailSetup;
 use crate::observer::Observer;
@@ -99,6 +100,7 @@ pub struct SharedHttpState {
     observer: OnceLock<Arc<dyn Observer>>,
     audit: OnceLock<Arc<dyn Audit>>,
     replicator: OnceLock<Replicator>,
+    held_mail: OnceLock<Arc<dyn HeldMail>>,
     mail_rules: OnceLock<Arc<dyn MailRules>>,
     mail_setup: OnceLock<Arc<dyn MailSetup>>,
     acme_answers: AcmeAnswers,
@@ -159,6 +161,13 @@ impl HttpState {
     pub fn set_replicator(&self, replicator: Replicator) {
         if self.0.replicator.set(replicator).is_err() {
             tracing::warn!("replications are carried out already");
+        }
+    }
+
+    /// Lets `_held_mail` take memos back, from now on. Only the first call counts.
+    pub fn set_held_mail(&self, held: Arc<dyn HeldMail>) {
+        if self.0.held_mail.set(held).is_err() {
+            tracing::warn!("held mail is kept already");
         }
     }
 
@@ -227,6 +236,7 @@ impl HttpState {
             observer: OnceLock::new(),
             audit: OnceLock::new(),
             replicator: OnceLock::new(),
+            held_mail: OnceLock::new(),
             mail_rules: OnceLock::new(),
             mail_setup: OnceLock::new(),
             acme_answers: AcmeAnswers::default(),
@@ -256,6 +266,10 @@ impl SharedHttpState {
 
     pub(crate) fn audit(&self) -> Option<&Arc<dyn Audit>> {
         self.audit.get()
+    }
+
+    pub(crate) fn held_mail(&self) -> Option<&Arc<dyn HeldMail>> {
+        self.held_mail.get()
     }
 
     pub(crate) fn mail_rules(&self) -> Option<&Arc<dyn MailRules>> {

@@ -35,6 +35,9 @@ pub struct EnvelopeItems {
     /// Not sent before this (RFC 4865), in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_ms: Option<u64>,
+    /// Whether it lies in its mail.box until then, wherever it goes, so that its sender can take it back.
+    #[serde(skip_serializing_if = "is_false")]
+    pub can_be_taken_back: bool,
     /// Why a filter wants it to be kept back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
@@ -89,9 +92,15 @@ pub fn keep_server_fields(memo: &mut Map<String, Value>, stored: Option<&Map<Str
     }
 }
 
-/// Writes into a memo who puts it into a mail.box: a short name, or nothing for somebody who has not logged in.
-pub fn note_submitter(memo: &mut Map<String, Value>, name: &str) {
-    let items = EnvelopeItems { submitter: Some(name.to_owned()), ..EnvelopeItems::default() };
+/// Writes into a memo who puts it into a mail.box: a short name, or nothing for somebody who has not logged in; and when it goes, in
+/// milliseconds since 1970, where that is later.
+pub fn note_submitter(memo: &mut Map<String, Value>, name: &str, release_ms: Option<u64>) {
+    let items = EnvelopeItems {
+        submitter: Some(name.to_owned()),
+        release_ms,
+        can_be_taken_back: release_ms.is_some(),
+        ..EnvelopeItems::default()
+    };
     if let Some(items) = items.to_value() {
         memo.insert(field::ENVELOPE.to_owned(), items);
     }

@@ -24,6 +24,7 @@ mod message;
 mod notes;
 mod outgoing;
 mod outline;
+mod postponed;
 mod quarantine;
 mod recipients;
 mod reread;
@@ -57,6 +58,7 @@ pub use outgoing::{
     QueuedDocument, QueuedDocumentError, WrittenMessage, WrittenPart,
 };
 pub use outline::{limit_outlines, outline_of};
+pub use postponed::{POSTPONED_MAX_MS, take_not_before};
 pub use quarantine::{HeldMail, Quarantine};
 pub use recipients::{
     Expansion, MOST_PEOPLE, OutsideRecipient, Resolver, Undeliverable, UndeliverableReason, Writer,

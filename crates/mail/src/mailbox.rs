@@ -130,6 +130,10 @@ impl Mailboxes {
         if number == 0 { "mail.box".to_owned() } else { format!("mail{number}.box") }
     }
 
+    pub(crate) const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// All mail.box databases, in the order of their numbers.
     #[must_use]
     pub fn all(&self) -> &[OpenDatabase] {

@@ -67,6 +67,8 @@ pub mod field {
     /// What else the envelope of a message that came by SMTP said, [`EnvelopeItems`](crate::EnvelopeItems). Not in a delivered
     /// memo.
     pub const ENVELOPE: &str = "$Envelope";
+    /// When somebody wants a memo to go that they put into a mail.box, in milliseconds since 1970. It is taken out there.
+    pub const NOT_BEFORE: &str = "NotBefore";
     /// `true` in a mail.box: the rules of the server were applied to it. Only the server writes it.
     pub const RULES_DONE: &str = "$RulesDone";
     /// Why a rule of the server keeps it back in its mail.box.

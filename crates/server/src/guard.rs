@@ -11,7 +11,7 @@ use scrinium_directory::{
 };
 use scrinium_mail::{
     Resolver, RuleBook, RuleOwner, SendRight, check_mailable, field, format_address, is_rules_document,
-    keep_server_fields, let_delegates_in, note_submitter,
+    keep_server_fields, let_delegates_in, note_submitter, take_not_before,
 };
 use serde_json::{Map, Value};
 
@@ -70,6 +70,8 @@ impl Guard for OwnDatabases {
         let is_deleted = document.get("_deleted").and_then(Value::as_bool) == Some(true);
         if !is_design && !is_deleted {
             check_mailable(&document).map_err(|error| forbidden(error.to_string()))?;
+            let now_ms = directory.databases().clock().now_ms();
+            let release_ms = take_not_before(&mut document, now_ms).map_err(forbidden)?;
             if let Some(identity) = submission.access.identity() {
                 keep_server_fields(&mut document, stored.as_ref());
                 let lookup: Arc<dyn NameLookup> = directory.clone();
@@ -78,7 +80,7 @@ impl Guard for OwnDatabases {
                 post.sign(&mut document, identity)?;
                 // An administrator who changes a memo that waits there does not become its sender.
                 if stored.is_none() {
-                    post.note(&mut document, identity);
+                    post.note(&mut document, identity, release_ms);
                 }
             }
         }
@@ -250,10 +252,10 @@ impl Post {
 
     /// Notes who has put a memo there, for those who ask to whom they may send. What an administrator puts there whom the directory
     /// does not have is the server's own.
-    fn note(&self, memo: &mut Map<String, Value>, identity: &Identity) {
+    fn note(&self, memo: &mut Map<String, Value>, identity: &Identity, release_ms: Option<u64>) {
         let name = identity.name().unwrap_or_default();
         if !identity.is_administrator() || matches!(self.directory.find(name), Found::Person(_)) {
-            note_submitter(memo, name);
+            note_submitter(memo, name, release_ms);
         }
     }
 }

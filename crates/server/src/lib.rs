@@ -33,6 +33,7 @@ mod grey_records;
 mod ground;
 mod guard;
 mod healthcheck;
+mod held_mail;
 mod imap_import;
 mod imap_ports;
 mod inspect_command;

@@ -31,6 +31,7 @@ use crate::dmarc_reports::ReportReader;
 use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
+use crate::held_mail::PostponedMail;
 use crate::imap_ports::{self, imap_ports};
 use crate::junk_teacher::JunkTeacher;
 use crate::ldap_ports::{self, ldap_ports};
@@ -101,6 +102,7 @@ impl Running {
         let people = people(ground, &settings, (&directory, &accounts))?;
         let (logins, tokens) = (people.logins(), people.tokens());
         let state = http_state(ground, &settings, people, (&storage.databases, &accounts));
+        state.set_held_mail(Arc::new(PostponedMail(mailboxes.clone())));
         state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
         state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), &settings, ground.name())));
         state.set_dav(calendars);

@@ -67,6 +67,7 @@ function Now({ seen, past, days }: { seen: Seen; past: History | undefined; days
         <section class="card"><Chart title={t("perMinute")} points={past?.of("Transactions per minute") ?? []} /></section>
         <section class="card"><Chart title={t("memory")} points={past?.of("Buffer pool bytes") ?? []} format={bytes} /></section>
       </div>
+      <Advice />
       <section class="card">
         <h2>{t("slowest")}</h2>
         <div class="scrolls" tabIndex={0} role="region" aria-label={t("slowest")}>
@@ -97,6 +98,37 @@ function Verdict({ findings }: { findings: Finding[] }) {
       )}
       <p class="quiet" style={{ marginBlockStart: ".6rem" }}>{t("adviseHint")}</p>
     </section>
+  );
+}
+
+type Step = { kind: "set" | "console" | "by_hand"; key?: string; command?: string; used?: string; text?: string };
+type Advised = { advice: { rule: string; title: string; means: string; change: Step[] }[] };
+
+/** Rules look at the whole time since the start, which changes slowly. */
+const ADVICE_EVERY_MS = 300_000;
+
+function Advice() {
+  const advised = useResource("advice", async () => (await command<Advised>("show advice")).data, ADVICE_EVERY_MS);
+  return (
+    <section class="card" aria-label={t("advice")}>
+      <h2>{t("advice")}</h2>
+      <Loaded of={advised}>{({ advice }) => (advice.length === 0 ? <p class="quiet">{t("adviceNone")}</p> : (
+        <ol class="advice">{advice.map(({ rule, title, means, change }) => (
+          <li key={rule}><strong>{title}</strong><p>{means}</p>
+            <ul>{change.map((step) => <li><AdvisedStep step={step} /></li>)}</ul></li>
+        ))}</ol>
+      ))}</Loaded>
+    </section>
+  );
+}
+
+function AdvisedStep({ step }: { step: Step }) {
+  if (step.kind === "by_hand") return <span>{step.text}</span>;
+  return (
+    <>
+      <code>{step.command}</code>
+      {step.kind === "set" && <>{" "}<a href={hashOf(["configuration"], { key: step.key })}>{t("lookAt")}</a>{step.used === "next start" && <span class="quiet"> {t("usedNextStart")}</span>}</>}
+    </>
   );
 }
 

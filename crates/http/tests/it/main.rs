@@ -42,6 +42,7 @@ mod message_parts;
 mod multipart;
 mod observer;
 mod passwords;
+mod person_feed;
 mod poisoned;
 mod ports;
 mod pull;

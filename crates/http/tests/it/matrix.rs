@@ -88,6 +88,8 @@ const LISTED: &[&str] = &[
     "/_openapi.json",
     "/_nouveau_analyze",
     "/_console",
+    "/_feed",
+    "/_held_mail/{id}",
     "/_mail_rules",
     "/_mail_rules/server",
     "/_mail_scripts",
@@ -220,6 +222,7 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "atts_since" => &["[\"2-00000000000000000000000000000000\"]", "[]"],
         "open_revs" => &["all", "[\"2-fadefadefadefadefadefadefadefade\"]"],
         "style" => &["all_docs"],
+        "databases" => &["[\"db\",\"none\"]"],
         "feed" => &["longpoll", "continuous", "eventsource"],
         "filter" => &["_doc_ids", "_design", "_view", "_selector", "j/all", "j/told"],
         "view" => &["j/words", "f/words"],
@@ -297,6 +300,7 @@ fn queries_of(parameters: &[&str], all: bool) -> Vec<String> {
         for value in values_of(name) {
             let also = match *name {
                 // A feed that waits ends soon.
+                "databases" => "&timeout=1",
                 "feed" => "&timeout=1&include_docs=true&style=all_docs",
                 "filter" => "&include_docs=true&style=all_docs&view=j%2Fwords",
                 "rev" => "&attachments=true&latest=true",

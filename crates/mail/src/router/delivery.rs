@@ -290,7 +290,8 @@ impl Deliverer<'_> {
                 self.resolver.expand(&recipients, &self.resolver.writer_of(&envelope, &memo.memo));
             let stays_here = !expansion.people.is_empty() || !expansion.databases.is_empty();
             // What is for others alone waits in the queue of outgoing mail.
-            outcome.release_ms = envelope.release_ms.filter(|release| *release > now_ms && stays_here);
+            let waits_here = stays_here || envelope.can_be_taken_back;
+            outcome.release_ms = envelope.release_ms.filter(|release| *release > now_ms && waits_here);
             if outcome.release_ms.is_some() {
                 continue;
             }

@@ -10,9 +10,9 @@ use scrinium_outbound::QueueOrder;
 
 use super::{
     ConsoleError, DeletedQuery, FixupOrder, HoldOrder, LogQuery, MailSearchOrder, MoveAttachments,
-    QuarantineOrder, ReplicateOrder, SetProperty, SettleOrder, UndeleteOrder, UpdateViews, attachments,
-    compact, conflicts, deleted, dkim, holds, log_database, mail_search, person, quarantine, queue,
-    replication, requests, reread, retention,
+    QuarantineOrder, ReplicateOrder, SetProperty, SettleOrder, UndeleteOrder, UpdateViews, advice,
+    attachments, compact, conflicts, deleted, dkim, holds, log_database, mail_search, person, quarantine,
+    queue, replication, requests, reread, retention,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::parse_duration;
@@ -225,6 +225,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ShowConflicts(optional(rest)?)),
     },
     CommandLine {
+        words: &["show", "advice"],
+        arguments: "",
+        help: advice::HELP,
+        build: |rest| rest.is_empty().then_some(Command::ShowAdvice),
+    },
+    CommandLine {
         words: &["show", "dkim"],
         arguments: "[DOMAIN]",
         help: dkim::HELP,
@@ -418,6 +424,7 @@ pub enum Command {
     ShowRequests,
     ShowReplication(Option<String>),
     ShowConflicts(String),
+    ShowAdvice,
     ShowDkim(Option<String>),
     /// `show person`, by a name or an address.
     ShowPerson(String),
@@ -469,6 +476,7 @@ impl Command {
                 | Self::ShowRequests
                 | Self::ShowConflicts(_)
                 | Self::ShowHolds
+                | Self::ShowAdvice
                 | Self::ShowDkim(_)
                 | Self::ShowPerson(_)
                 | Self::Help

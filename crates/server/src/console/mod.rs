@@ -3,6 +3,7 @@
 //! [`COMMANDS`] is the table of them. A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
+mod advice;
 mod attachments;
 mod command;
 mod compact;
@@ -319,6 +320,7 @@ impl Console {
             Command::ShowRequests => requests::show(parts.requests().as_deref()),
             Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),
             Command::Thaw => parts.thaw().map_err(ConsoleError::NotFound),
+            Command::ShowAdvice => advice::show(self),
             Command::Help => Ok(help()),
         }
     }

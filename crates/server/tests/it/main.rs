@@ -40,6 +40,7 @@ mod forged;
 mod formula;
 mod freeze;
 mod full_disk;
+mod held_mail;
 mod hostile;
 #[cfg(feature = "lab")]
 mod hub;
