@@ -281,7 +281,7 @@ impl DavService {
         let mut fields = Map::new();
         match &brought.kind {
             BroughtKind::Calendar(object) => {
-                self.add_fields(home, object, &home.floating(shelf), &mut fields)
+                self.add_fields(home, object, &home.floating(shelf), &mut fields);
             }
             BroughtKind::Card(card) => add_card_fields(&mut fields, card),
         }

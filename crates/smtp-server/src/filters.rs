@@ -215,7 +215,8 @@ impl Filters {
         if self.options.keeps_back {
             return (Some(reason), sender);
         }
-        let known = sender.unwrap_or(SenderVerdict { is_vouched_for: true, ..SenderVerdict::default() });
+        let known =
+            sender.unwrap_or_else(|| SenderVerdict { is_vouched_for: true, ..SenderVerdict::default() });
         (None, Some(SenderVerdict { is_suspect: true, ..known }))
     }
 

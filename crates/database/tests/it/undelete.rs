@@ -185,7 +185,7 @@ fn run(server: Server, model: &mut Model, step: &Step) -> Server {
             model.there.get_mut(&document).unwrap().number = model.number;
             let tombstone = json!({"_id": id(document), "_rev": before, "_deleted": true});
             let again = json!({"_id": id(document), "_rev": before, "n": 0});
-            let edits = [&tombstone, &again].map(|json| crate::common::edit(json)).to_vec();
+            let edits = [&tombstone, &again].map(crate::common::edit).to_vec();
             let done = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
             assert!(done[0].is_ok() && done[1].is_err());
             model.delete(document, before);

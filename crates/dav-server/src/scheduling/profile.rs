@@ -121,25 +121,25 @@ mod tests {
 
     use super::*;
 
-    fn of(fields: Value) -> Profile {
+    fn of(fields: &Value) -> Profile {
         Profile::of_fields(fields.as_object().unwrap())
     }
 
     #[test]
     fn what_nobody_can_read_is_the_usual_and_opens_nothing() {
         for odd in [json!({}), json!({"BusyAccess": 1, "AutoProcess": ["accept"], "FileInvitations": {}})] {
-            let profile = of(odd);
+            let profile = of(&odd);
             assert_eq!(profile.filing, FilingRule::Known);
             assert_eq!(profile.autoprocess, Autoprocess::default());
             assert_eq!(profile.busy, BusyRule::People);
         }
-        assert_eq!(of(json!({"BusyAccess": "bob@acme.example"})).busy, BusyRule::Only(Vec::new()));
+        assert_eq!(of(&json!({"BusyAccess": "bob@acme.example"})).busy, BusyRule::Only(Vec::new()));
         assert_eq!(
-            of(json!({"BusyAccess": ["Bob@acme.example"]})).busy,
+            of(&json!({"BusyAccess": ["Bob@acme.example"]})).busy,
             BusyRule::Only(vec!["bob@acme.example".to_owned()])
         );
         assert_eq!(
-            of(json!({"AutoProcess": "delegate", "AutoProcessFrom": "everybody"})).autoprocess.action,
+            of(&json!({"AutoProcess": "delegate", "AutoProcessFrom": "everybody"})).autoprocess.action,
             None
         );
     }

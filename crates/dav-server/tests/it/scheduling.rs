@@ -89,7 +89,7 @@ fn a_meeting_is_invited_to_answered_moved_and_cancelled() {
     let before = as_of(&server, "bob", "GET", &path, "").headers["schedule-tag"].clone();
     let accepted = text.replace("PARTSTAT=NEEDS-ACTION", "PARTSTAT=ACCEPTED");
     server.manual.advance(Duration::from_secs(5));
-    as_of(&server, "bob", "PUT", &path, accepted.clone()).expect(204);
+    as_of(&server, "bob", "PUT", &path, accepted).expect(204);
     assert_eq!(as_of(&server, "bob", "GET", &path, "").headers["schedule-tag"], before);
     server.deliver();
     let own = as_of(&server, "ada", "GET", &format!("{CALENDAR}m.ics"), "");

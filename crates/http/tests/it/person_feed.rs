@@ -31,8 +31,8 @@ impl Events {
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             while let Some((event, rest)) = self.text.split_once("\n\n") {
-                let event = event.to_owned();
-                self.text = rest.to_owned();
+                let (event, rest) = (event.to_owned(), rest.to_owned());
+                self.text = rest;
                 if let Some(data) = event.strip_prefix("data: ") {
                     let told: Value = serde_json::from_str(data).unwrap();
                     return Some((told["db"].as_str().unwrap().to_owned(), told["seq"].clone()));

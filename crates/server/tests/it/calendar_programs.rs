@@ -28,7 +28,7 @@ fn programs() -> Option<PathBuf> {
 
 fn event(number: usize) -> String {
     let (day, hour) = (1 + number % 28, number % 24);
-    let series = if number % 10 == 0 { "RRULE:FREQ=WEEKLY;COUNT=20\r\n" } else { "" };
+    let series = if number.is_multiple_of(10) { "RRULE:FREQ=WEEKLY;COUNT=20\r\n" } else { "" };
     format!(
         "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//test//EN\r\nBEGIN:VEVENT\r\nUID:event-{number}\r\nDTSTAMP:20260101T000000Z\r\n\
          DTSTART:202603{day:02}T{hour:02}0000Z\r\nDURATION:PT1H\r\nSUMMARY:Nr. {number} \u{fc}ber\r\n{series}END:VEVENT\r\nEND:VCALENDAR\r\n"
