@@ -131,8 +131,16 @@ impl Storage {
                 configuration.on_change(key, move |settings| apply(&databases, settings));
             }
         }
-        // They are read whenever it is looked whether to compact, and for indexes that nobody reads.
-        for key in ["compact.window", "compact.time_zone", "compact.garbage_percent", "view.discard_after"] {
+        // They are read whenever it is looked whether to compact, for indexes that nobody reads, and for mail that is too old.
+        let read_each_time = [
+            "compact.window",
+            "compact.time_zone",
+            "compact.garbage_percent",
+            "view.discard_after",
+            "mail.trash_days",
+            "mail.junk_days",
+        ];
+        for key in read_each_time {
             configuration.on_change(key, |_| Ok(()));
         }
     }
