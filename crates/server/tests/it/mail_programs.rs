@@ -181,10 +181,10 @@ pub fn cached(name: &str) -> PathBuf {
     cache.unwrap_or_default().join(name)
 }
 
-/// Runs a program to its end, which comes within a minute.
+/// Runs a program to its end, which comes within two minutes.
 pub fn run(program: &Path, prepare: impl FnOnce(&mut Command)) -> Result<String, String> {
     let mut command = Command::new("timeout");
-    command.arg("60").arg(program).stdin(Stdio::null());
+    command.arg("120").arg(program).stdin(Stdio::null());
     prepare(&mut command);
     let output = command.output().map_err(|error| error.to_string())?;
     let told = [output.stdout, output.stderr].concat();
