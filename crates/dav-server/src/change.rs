@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_calendar::itip::{ItipOutcome, Storing};
-use scrinium_database::{DatabaseError, Edit, FolderChange, NewAttachment, Updated, new_id};
+use scrinium_database::{DatabaseError, Edit, FolderChange, Updated, new_id};
 use scrinium_dav::condition::{Verdict, check};
 use scrinium_dav::object::{CalendarObject, read_card};
 use scrinium_dav::place::{Area, Place};
@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 
 use crate::collection::{Member, Reservation};
 use crate::document::{
-    FORMER, NAME, RESOURCE_BYTES_MAX, add_card_fields, former_of, id_of, media_type, note_former, read,
-    source_name, tag_of, without_made,
+    FORMER, NAME, RESOURCE_BYTES_MAX, add_card_fields, former_of, id_of, made_again, note_former, read,
+    source_attachment, tag_of,
 };
 use crate::home::{Home, Shelf};
 use crate::refusal::{Refusal, Result, uid_conflict};
@@ -226,6 +226,8 @@ impl DavService {
         let named = tracked.with(|contents| contents.with_object(&brought.object).cloned())?;
         let Some(member) = named.filter(|member| member.id == stored.id) else { return Ok(None) };
         if stored.is_filed {
+            // Nor does an editor take over what is its owner's alone.
+            check_reach(home, Some(&member))?;
             let folder = (lies_in.info.number, lies_in.info.name.clone());
             return Ok(Some(Adopted { folder, name: member.name.clone() }));
         }
@@ -266,14 +268,8 @@ impl DavService {
         brought: &Brought,
     ) -> Result<Edit> {
         let area = shelf.area;
-        let content = home.database.store_content(&brought.body, media_type(area))?;
-        let attachment = NewAttachment {
-            name: source_name(area).to_owned(),
-            content_type: media_type(area).to_owned(),
-            content,
-        };
         let mut edit = Edit {
-            attachments: vec![attachment],
+            attachments: vec![source_attachment(&home.database, area, &brought.body)?],
             editor: home.asker(),
             read_by: home.asker(),
             ..Edit::default()
@@ -288,13 +284,7 @@ impl DavService {
         if let Some(current) = current {
             let stored = read(&home.database, current, &home.access)?;
             let (revision, kept) = stored.ok_or_else(Refusal::condition_failed)?;
-            let mut kept = without_made(area, kept);
-            // The source is brought; other attachments stay.
-            if let Some(Value::Object(attachments)) = kept.get_mut("_attachments") {
-                attachments.remove(source_name(area));
-            }
-            kept.append(&mut fields);
-            fields = kept;
+            fields = made_again(area, kept, fields);
             edit.id = Some(current.to_owned());
             edit.revision = Some(revision);
         } else {

@@ -7,7 +7,7 @@ use scrinium_calendar::event::ComponentKind;
 use scrinium_calendar::fields::{self, FieldValue};
 use scrinium_calendar::series::Series;
 use scrinium_calendar::zone::{Instant, Zone};
-use scrinium_database::{Access, Database, DatabaseError, ReadOptions, Result};
+use scrinium_database::{Access, Database, DatabaseError, NewAttachment, ReadOptions, Result};
 use scrinium_dav::place::Area;
 use scrinium_dav_wire::content::Component;
 use scrinium_dav_wire::value::{split_values, unescape_text};
@@ -180,8 +180,32 @@ pub(crate) struct Owner<'a> {
     pub(crate) now: Instant,
 }
 
+/// A source as it is stored.
+pub(crate) fn source_attachment(database: &Database, area: Area, bytes: &[u8]) -> Result<NewAttachment> {
+    Ok(NewAttachment {
+        name: source_name(area).to_owned(),
+        content_type: media_type(area).to_owned(),
+        content: database.store_content(bytes, media_type(area))?,
+    })
+}
+
+/// The fields of a document that gets another source: those that are made from the source are these now. What else it has stays, other
+/// attachments too.
+pub(crate) fn made_again(
+    area: Area,
+    kept: Map<String, Value>,
+    mut made: Map<String, Value>,
+) -> Map<String, Value> {
+    let mut fields = without_made(area, kept);
+    if let Some(Value::Object(attachments)) = fields.get_mut("_attachments") {
+        attachments.remove(source_name(area));
+    }
+    fields.append(&mut made);
+    fields
+}
+
 /// Takes away the fields that are made from the source; what else a document has stays.
-pub(crate) fn without_made(area: Area, mut fields: Map<String, Value>) -> Map<String, Value> {
+fn without_made(area: Area, mut fields: Map<String, Value>) -> Map<String, Value> {
     let made: &[&str] = match area {
         Area::Calendars => &CALENDAR_FIELDS,
         Area::Contacts => &CARD_FIELDS,

@@ -252,8 +252,7 @@ impl Home {
         let own = shelf.property(CALDAV, "calendar-timezone").and_then(|zone| zone_of(&zone.text()));
         let by_id =
             || shelf.property(CALDAV, "calendar-timezone-id").and_then(|id| Zone::named(id.text().trim()));
-        let owners = || self.owner.time_zone.as_deref().and_then(Zone::named);
-        own.or_else(by_id).or_else(owners).unwrap_or_else(Zone::utc)
+        own.or_else(by_id).unwrap_or_else(|| zone_of_person(&self.owner))
     }
 
     pub(crate) fn place(&self, shelf: &Shelf) -> Place {
@@ -376,6 +375,11 @@ pub(crate) fn folder_name(area: Area, segment: &str) -> Result<String> {
 fn segment_of(area: Area, folder: &str) -> Option<&str> {
     let (parent_name, segment) = folder.split_once(SEPARATOR)?;
     (parent_name.eq_ignore_ascii_case(parent(area)) && !segment.contains(SEPARATOR)).then_some(segment)
+}
+
+/// Where somebody's clock is; UTC where they have not said.
+pub(crate) fn zone_of_person(person: &Person) -> Zone {
+    person.time_zone.as_deref().and_then(Zone::named).unwrap_or_else(Zone::utc)
 }
 
 /// The zone that a calendar with one VTIMEZONE defines.

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use scrinium_calendar::address::{attendees, comparable};
 use scrinium_calendar::imip::{Language, SchedulingMail};
 use scrinium_calendar::itip::{self, Change, ItipOutcome, Message, Reason};
-use scrinium_calendar::zone::Zone;
 use scrinium_database::{
     DatabaseError, Edit, EditMode, TransactionPart, TransactionRefusal, update_together,
 };
@@ -29,7 +28,7 @@ use scrinium_mail::{
 };
 
 use crate::document::{FILED, id_of, read, source};
-use crate::home::{Home, Shelf};
+use crate::home::{Home, Shelf, zone_of_person};
 use crate::refusal::{Refusal, Result};
 use crate::service::DavService;
 
@@ -91,8 +90,13 @@ impl DavService {
         if self.mail.is_none() || shelf.area != Area::Calendars || shelf.is_inbox() || !concerns_others {
             return Ok(None);
         }
-        [old, new].into_iter().flatten().try_for_each(check_copies)?;
         let person = itip::Person { addresses: self.addresses(&home.owner), zone: home.floating(shelf) };
+        // Attendees answer their organizer alone, however many they are.
+        let sends_copies = |calendar: &&Component| {
+            let mut organizers = calendar.components().filter_map(|part| part.line("ORGANIZER"));
+            informs && organizers.any(|line| person.addresses.contains(&comparable(line.value())))
+        };
+        [old, new].into_iter().flatten().filter(sends_copies).try_for_each(check_copies)?;
         let change = Change { stored: old, new, keeps_answers, informs };
         match itip::change(change, &person, self.now()) {
             Ok(outcome) => Ok(Some(outcome)),
@@ -123,8 +127,7 @@ impl DavService {
         };
         let reader = reader.as_deref().unwrap_or(owner);
         let language = reader.language.as_deref().map(Language::of_tag).unwrap_or_default();
-        let zone = reader.time_zone.as_deref().and_then(Zone::named).unwrap_or_else(Zone::utc);
-        let scheduling = SchedulingMail::new(message, language, &zone);
+        let scheduling = SchedulingMail::new(message, language, &zone_of_person(reader));
         let id: String = blake3::derive_key(
             "scrinium 2026 id of a message about a meeting",
             message.identity().as_bytes(),

@@ -11,7 +11,7 @@ use scrinium_calendar::busy::{BusyKind, BusyTime};
 use scrinium_calendar::itip::{self, Incoming, ItipOutcome, Method, Reason, Storing};
 use scrinium_calendar::series::{InstantRange, Series};
 use scrinium_calendar::zone::{Instant, Zone};
-use scrinium_database::{DatabaseError, Edit, FolderChange, NewAttachment};
+use scrinium_database::{DatabaseError, Edit, FolderChange};
 use scrinium_dav::object::CalendarObject;
 use scrinium_dav::place::Area;
 use scrinium_dav_wire::content::{Component, ContentLimits};
@@ -23,10 +23,10 @@ use serde_json::{Map, Value};
 use super::StoredObject;
 use super::profile::Profile;
 use crate::document::{
-    ALL_KINDS, FILED, NAME, RESOURCE_BYTES_MAX, add_calendar_fields, extension, id_of, media_type, read,
-    source_name,
+    ALL_KINDS, FILED, NAME, RESOURCE_BYTES_MAX, add_calendar_fields, extension, id_of, made_again, read,
+    source_attachment,
 };
-use crate::home::{Home, Shelf};
+use crate::home::{Home, Shelf, zone_of_person};
 use crate::refusal::{Refusal, Result};
 use crate::service::DavService;
 
@@ -110,7 +110,7 @@ impl DavService {
     ) -> std::result::Result<Reason, Unfiled> {
         let owner = Arc::clone(arrival.person);
         let home = Home::of_the_server(owner, Arc::clone(arrival.database.database()))?;
-        let zone = home.owner.time_zone.as_deref().and_then(Zone::named).unwrap_or_else(Zone::utc);
+        let zone = zone_of_person(&home.owner);
         let person = itip::Person { addresses: self.addresses(&home.owner), zone };
         let profile = Profile::of(&home.database)?;
         let filing = Filing { home, person, profile, calendar };
@@ -258,7 +258,7 @@ impl DavService {
             let reason = format!("a calendar's object has at most {RESOURCE_BYTES_MAX} bytes");
             return Err(Refusal::new(http::StatusCode::FORBIDDEN, reason));
         }
-        let floating = home.owner.time_zone.as_deref().and_then(Zone::named).unwrap_or_else(Zone::utc);
+        let floating = zone_of_person(&home.owner);
         let object = CalendarObject::read(&bytes, &ALL_KINDS, &floating)?;
         let id =
             stored.map_or_else(|| id_of(Area::Calendars, object.series.uid(), None), |one| one.id.clone());
@@ -271,11 +271,7 @@ impl DavService {
         };
         let name = fields.get(NAME).cloned();
         let is_filed = revision.is_none() || fields.contains_key(FILED);
-        fields = crate::document::without_made(Area::Calendars, fields);
-        if let Some(Value::Object(attachments)) = fields.get_mut("_attachments") {
-            attachments.remove(source_name(Area::Calendars));
-        }
-        fields.append(&mut made);
+        fields = made_again(Area::Calendars, fields, made);
         let usual = || Value::from(format!("{id}.{}", extension(Area::Calendars)));
         fields.insert(NAME.to_owned(), name.unwrap_or_else(usual));
         if is_filed {
@@ -298,7 +294,7 @@ impl DavService {
             id: Some(id),
             revision,
             json: Value::Object(fields).to_string().into(),
-            attachments: vec![self.source_attachment(home, &bytes)?],
+            attachments: vec![source_attachment(&home.database, Area::Calendars, &bytes)?],
             folders,
             ..Edit::default()
         })
@@ -315,24 +311,11 @@ impl DavService {
         add_calendar_fields(fields, (&object.calendar, &object.series), &owner);
     }
 
-    fn source_attachment(&self, home: &Home, bytes: &[u8]) -> Result<NewAttachment> {
-        Ok(NewAttachment {
-            name: source_name(Area::Calendars).to_owned(),
-            content_type: media_type(Area::Calendars).to_owned(),
-            content: home.database.store_content(bytes, media_type(Area::Calendars))?,
-        })
-    }
-
     fn deletion_for(&self, home: &Home, stored: Option<&StoredObject>) -> Result<Option<Edit>> {
         let Some(stored) = stored else { return Ok(None) };
         let snapshot = home.database.store().snapshot();
         let folders = home.database.folders_of_at(&snapshot, &stored.id)?;
-        let Some((revision, fields)) = read(&home.database, &stored.id, &home.access)? else {
-            return Ok(None);
-        };
-        let name = fields.get(NAME).and_then(Value::as_str).unwrap_or(&stored.id).to_owned();
-        let folder = folders.first().copied().unwrap_or(0);
-        Ok(Some(crate::change::deletion_of((&stored.id, &name), folder, (revision, fields))))
+        deletion_by_id(home, &stored.id, folders.first().copied().unwrap_or(0))
     }
 
     /// The message as a resource of the inbox, and what goes for it.
@@ -352,7 +335,7 @@ impl DavService {
         let added = Edit {
             id: Some(id),
             json: fields.to_string().into(),
-            attachments: vec![self.source_attachment(home, &bytes)?],
+            attachments: vec![source_attachment(&home.database, Area::Calendars, &bytes)?],
             folders: vec![FolderChange::Add { folder: inbox.info.name.clone() }],
             ..Edit::default()
         };
@@ -378,6 +361,13 @@ impl DavService {
     }
 }
 
+/// The deletion of a resource of a folder, if it is still there.
+fn deletion_by_id(home: &Home, id: &str, folder: u32) -> Result<Option<Edit>> {
+    let Some((revision, fields)) = read(&home.database, id, &home.access)? else { return Ok(None) };
+    let name = fields.get(NAME).and_then(Value::as_str).unwrap_or(id).to_owned();
+    Ok(Some(crate::change::deletion_of((id, &name), folder, (revision, fields))))
+}
+
 /// Deletions of the oldest messages of an inbox that has too many.
 fn oldest(home: &Home, inbox: &Shelf) -> Result<Vec<Edit>> {
     if inbox.info.total < INBOX_MAX {
@@ -387,9 +377,7 @@ fn oldest(home: &Home, inbox: &Shelf) -> Result<Vec<Edit>> {
     let members = home.database.members_at(&snapshot, inbox.info.number, 0, TRIMMED_AT_ONCE)?;
     let mut edits = Vec::with_capacity(members.len());
     for (_, member) in members {
-        let Some((revision, fields)) = read(&home.database, &member.id, &home.access)? else { continue };
-        let name = fields.get(NAME).and_then(Value::as_str).unwrap_or(&member.id).to_owned();
-        edits.push(crate::change::deletion_of((&member.id, &name), inbox.info.number, (revision, fields)));
+        edits.extend(deletion_by_id(home, &member.id, inbox.info.number)?);
     }
     Ok(edits)
 }

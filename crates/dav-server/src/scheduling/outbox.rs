@@ -16,7 +16,7 @@ use scrinium_dav_wire::{CALDAV, DAV};
 use scrinium_directory::{Found, Person};
 
 use super::profile::{BusyRule, Profile};
-use crate::home::{Home, OUTBOX};
+use crate::home::{Home, OUTBOX, zone_of_person};
 use crate::refusal::{Refusal, Result};
 use crate::service::{Asked, DavService, xml};
 
@@ -74,13 +74,10 @@ impl DavService {
             ));
         }
         let mut zones = ZoneNames::new(&calendar, Zone::utc());
-        let mut time =
-            |name: &str| {
-                let time = CalendarTime::read(part.line(name)?, &mut zones)?;
-                Some(time.instant(
-                    &home.owner.time_zone.as_deref().and_then(Zone::named).unwrap_or_else(Zone::utc),
-                ))
-            };
+        let mut time = |name: &str| {
+            let time = CalendarTime::read(part.line(name)?, &mut zones)?;
+            Some(time.instant(&zone_of_person(&home.owner)))
+        };
         let (from, to): (Option<Instant>, Option<Instant>) = (time("DTSTART"), time("DTEND"));
         let range = from.zip(to).map(|(from, to)| InstantRange { from, to });
         let range = range

@@ -170,6 +170,30 @@ fn who_deletes_a_calendar_cancels_what_is_in_it() {
     assert!(matches!(left.as_slice(), [(_, text)] if text.contains("STATUS:CANCELLED")), "{left:?}");
 }
 
+#[test]
+fn an_editor_takes_over_no_meeting_that_is_its_owners_alone() {
+    let server = Server::start();
+    for (uid, class) in [("open", ""), ("secret", "CLASS:PRIVATE\r\n")] {
+        let invitation = meeting(uid, ":20260310T090000Z", class)
+            .replace("ada@acme.example", "swapped")
+            .replace("bob@acme.example", "ada@acme.example")
+            .replace("swapped", "bob@acme.example");
+        as_of(&server, "bob", "PUT", &format!("{BOBS}{uid}.ics"), invitation).expect(201);
+    }
+    server.deliver();
+    assert_eq!(all(&server, "ada", CALENDAR).len(), 2);
+    let own = |uid: &str| {
+        meeting(uid, ":20260310T090000Z", "").replace("ORGANIZER:mailto:ada", "ORGANIZER:mailto:bob")
+    };
+    as_of(&server, "edith", "PUT", &format!("{CALENDAR}mine.ics"), own("open")).expect(201);
+    as_of(&server, "edith", "PUT", &format!("{CALENDAR}theirs.ics"), own("secret")).expect(403);
+    let kept = all(&server, "ada", CALENDAR);
+    assert!(
+        kept.iter().any(|(_, text)| text.contains("UID:secret") && text.contains("CLASS:PRIVATE")),
+        "{kept:?}"
+    );
+}
+
 /// A message of somebody outside.
 fn letter(from: &str, calendar: &str) -> IncomingMessage {
     let text = format!(
@@ -414,4 +438,12 @@ fn a_meeting_with_too_many_copies_is_refused_before_any_is_made() {
     let text = event("many", ":20260310T090000Z", &format!("ORGANIZER:mailto:ada@acme.example\r\n{people}"));
     let refused = server.put("many.ics", &text).expect(403);
     assert!(refused.text().contains("max-attendees-per-instance"), "{}", refused.text());
+    // Who is one of many makes no copies: the meeting is kept, answered and deleted.
+    let theirs = text
+        .replace("ORGANIZER:mailto:ada@acme", "ATTENDEE:mailto:ada@acme.example\r\nORGANIZER:mailto:eve@far");
+    server.put("many.ics", &theirs).expect(201);
+    server
+        .put("many.ics", &theirs.replace("ATTENDEE:mailto:ada@", "ATTENDEE;PARTSTAT=ACCEPTED:mailto:ada@"))
+        .expect(204);
+    server.ask("DELETE", &format!("{CALENDAR}many.ics"), "").expect(204);
 }
