@@ -71,20 +71,32 @@ impl FolderDesk<'_> {
 
     /// What a search finds that asks for nothing but sets of messages that are known, and what has been read. `None`: it asks for more.
     pub(crate) fn by_sets(&self, tracked: &Tracked, question: &SearchQuestion) -> Option<RoaringBitmap> {
-        let mut found = (*tracked.present).clone();
+        // All messages, until a key says less: a copy of a large folder's set costs more than what is mostly asked for.
+        let mut found: Option<RoaringBitmap> = None;
+        let mut keep = |set: &RoaringBitmap| {
+            found = Some(match found.take() {
+                Some(found) => found & set,
+                None => &*tracked.present & set,
+            });
+        };
         let mut all: Vec<&SearchKey> = question.keys.iter().collect();
+        let mut is_seen = false;
         while let Some(key) = all.pop() {
             match key {
                 SearchKey::All => {}
                 SearchKey::And(keys) => all.extend(keys),
-                SearchKey::Flag(flag, true) if flag.is("\\Seen") => found -= &*tracked.unseen,
-                SearchKey::Flag(flag, false) if flag.is("\\Seen") => found &= &*tracked.unseen,
-                SearchKey::Uid(SequenceSet::Saved) => found &= bitmap_of(&question.saved),
+                SearchKey::Flag(flag, true) if flag.is("\\Seen") => is_seen = true,
+                SearchKey::Flag(flag, false) if flag.is("\\Seen") => keep(&tracked.unseen),
+                SearchKey::Uid(SequenceSet::Saved) => keep(&bitmap_of(&question.saved)),
                 SearchKey::Uid(set) => {
-                    found &= bitmap_of(&NumberSet::of_ranges(set.resolve(tracked.state.last_uid)));
+                    keep(&bitmap_of(&NumberSet::of_ranges(set.resolve(tracked.state.last_uid))));
                 }
                 _ => return None,
             }
+        }
+        let mut found = found.unwrap_or_else(|| (*tracked.present).clone());
+        if is_seen {
+            found -= &*tracked.unseen;
         }
         Some(found)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scrinium_accounting::{Account, Claim as Held, Resource};
+use scrinium_accounting::Account;
 use scrinium_credentials::sasl::{Claim, ScramAccount};
 use scrinium_credentials::{Answer as Denial, Protection, Protocol};
 use scrinium_database::Result;
@@ -87,10 +87,18 @@ impl Visitor {
         &self,
         work: impl FnOnce(&Arc<Person>, &Surroundings) -> Result<T> + Send + 'static,
     ) -> Refused<T> {
+        // Whose turn it is not yet waits, as news for many sessions of one person do; a connection asks for one thing at a time.
+        let thread = match &self.admitted {
+            Some(admitted) => Some(admitted.account.thread().await),
+            None => None,
+        };
         let person = self.person()?;
-        let _held = self.hold()?;
         let (shared, workers) = (Arc::clone(&self.shared), self.shared.workers.clone());
-        match workers.run(move || work(&person, &shared)).await {
+        let work = move || {
+            let _thread = thread;
+            work(&person, &shared)
+        };
+        match workers.run(work).await {
             Ok(done) => done.map_err(|error| refusal_of(&error)),
             Err(error) => {
                 tracing::debug!(%error, "a mail client waits");
@@ -106,14 +114,6 @@ impl Visitor {
         work: impl FnOnce(&MailFile, &Surroundings) -> Result<T> + Send + 'static,
     ) -> Refused<T> {
         self.work(move |person, shared| work(&MailFile::open(shared, person, &place)?, shared)).await
-    }
-
-    /// A place among what the person's requests may hold.
-    fn hold(&self) -> Refused<Option<Held>> {
-        let Some(admitted) = &self.admitted else { return Ok(None) };
-        let held = admitted.account.claim(Resource::Requests, 1);
-        held.map(Some)
-            .map_err(|_| Refusal::new("LIMIT", "You ask for too much at once; try again in a moment"))
     }
 
     /// Bytes of a message in the form of clients; `None` if it is there no more.

@@ -41,8 +41,11 @@ fn main() {
     let rounds: usize = setting("SCRINIUM_ROUNDS", 11);
     raise_files(connections.max(sessions) + 1000);
     let most = (connections.max(sessions) + 1000).to_string();
-    let limits =
-        [("SCRINIUM_LIMITS__NETWORK_CONNECTIONS", most.as_str()), ("SCRINIUM_HTTP__MAX_CONNECTIONS", &most)];
+    let limits = [
+        ("SCRINIUM_LIMITS__NETWORK_CONNECTIONS", most.as_str()),
+        ("SCRINIUM_LIMITS__PERSON_CONNECTIONS", &most),
+        ("SCRINIUM_HTTP__MAX_CONNECTIONS", &most),
+    ];
     let (ours, place, tls) = ours_with_imap(PEOPLE, &limits);
     let seen = seen_after(&ours, &place, sessions, rounds);
     let grown = memory_of_waiting((&ours, &place, tls), connections);

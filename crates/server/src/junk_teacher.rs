@@ -11,7 +11,7 @@ use bytes::Bytes;
 use scrinium_catalog::is_mail_file;
 use scrinium_database::{Access, Database, DatabaseError, MoveWatcher, MovedDocument, SpecialUse};
 use scrinium_mail::{JUNK, SOURCE_ATTACHMENT};
-use scrinium_smtp_server::{Rspamd, RspamdMessage};
+use scrinium_smtp_server::{FilterFault, Rspamd, RspamdMessage};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::mpsc::{self, Receiver, Sender};
@@ -27,6 +27,10 @@ const WAITING_MAX: usize = 1_000;
 
 /// A longer message is not taught.
 const MESSAGE_MAX_BYTES: u64 = 10 << 20;
+
+/// How long to wait before a lesson is given once more to a controller that is starting or busy: its answer says 500 while
+/// another of its processes makes or holds the file that it learns into.
+const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(15)];
 
 /// Gives the password of rspamd's controller, if it has one.
 type Password = Box<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;
@@ -109,14 +113,33 @@ impl JunkTeacher {
             Ok(password) => password,
             Err(error) => return self.note(&database, &id, &error),
         };
-        let learning = self.rspamd.learn(lesson == Lesson::Spam, password.as_deref(), &message);
-        match tokio::time::timeout(self.timeout, learning).await {
-            Ok(Ok(is_new)) => {
+        match self.give(lesson, password.as_deref(), &message).await {
+            Ok(is_new) => {
                 self.taught.add(u64::from(is_new));
                 tracing::debug!(database, id, ?lesson, is_new, "rspamd has learnt a message");
             }
-            Ok(Err(error)) => self.note(&database, &id, &error),
-            Err(_) => self.note(&database, &id, "it took too long"),
+            Err(error) => self.note(&database, &id, &error.to_string()),
+        }
+    }
+
+    /// Whether it was new to rspamd.
+    async fn give(
+        &self,
+        lesson: Lesson,
+        password: Option<&str>,
+        message: &RspamdMessage,
+    ) -> Result<bool, FilterFault> {
+        let mut pauses = PAUSES.into_iter();
+        loop {
+            let learning = self.rspamd.learn(lesson == Lesson::Spam, password, message);
+            let learnt = tokio::time::timeout(self.timeout, learning).await;
+            match learnt.unwrap_or(Err(FilterFault::Time)) {
+                Err(error) if error.is_temporary() => match pauses.next() {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => return Err(error),
+                },
+                learnt => return learnt,
+            }
         }
     }
 

@@ -81,23 +81,50 @@ pub struct FilterOptions {
 
 /// Why a filter said nothing that can be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FilterFault {
+#[non_exhaustive]
+pub enum FilterFault {
+    /// No connection.
     #[error("it cannot be reached: {0}")]
     Unreachable(std::io::Error),
+    /// The connection ended in the middle of an answer.
     #[error("its connection broke: {0}")]
     Broken(std::io::Error),
+    /// The connection ended before an answer.
     #[error("it hung up")]
     HungUp,
+    /// No answer within the time for one message.
     #[error("it took too long")]
     Time,
+    /// A milter says what its protocol does not allow.
     #[error(transparent)]
     Protocol(#[from] MilterError),
+    /// An HTTP status that is no answer to the question.
     #[error("it answers with the status {0}")]
     Status(u16),
+    /// An answer of rspamd that cannot be read.
     #[error(transparent)]
     Rspamd(#[from] RspamdError),
+    /// What stands in the file for its password cannot be sent.
+    #[error("its password has letters that no HTTP header may have")]
+    Password,
+    /// The fault is here: the message cannot be read.
     #[error("the message cannot be read: {0}")]
     Message(std::io::Error),
+}
+
+impl FilterFault {
+    /// Whether the same question may have an answer a little later.
+    #[must_use]
+    pub const fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable(_)
+                | Self::Broken(_)
+                | Self::HungUp
+                | Self::Time
+                | Self::Status(429 | 500..=599)
+        )
+    }
 }
 
 /// A message on its way through filters.

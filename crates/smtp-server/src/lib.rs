@@ -25,7 +25,7 @@ mod spool;
 mod submission;
 
 pub use allowance::{AllowanceLimits, Allowances};
-pub use filters::{FilterAddress, FilterOptions, Rspamd, RspamdMessage};
+pub use filters::{FilterAddress, FilterFault, FilterOptions, Rspamd, RspamdMessage};
 pub use gate::{GateOptions, ListOptions};
 pub use guest::{Guest, Surroundings};
 pub use protocol::SmtpProtocol;

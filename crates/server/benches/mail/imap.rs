@@ -154,15 +154,20 @@ pub fn dated(number: u64, bytes: usize) -> Vec<u8> {
 /// Puts messages into the first person's INBOX over some connections of LMTP.
 pub fn fill(lmtp: SocketAddr, numbers: std::ops::Range<u64>, bytes: usize) {
     const CONNECTIONS: usize = 8;
+    // A connection is ended after a thousand messages.
+    const MESSAGES_EACH: usize = 500;
     std::thread::scope(|scope| {
         for first in 0..CONNECTIONS as u64 {
             let numbers = numbers.clone();
             scope.spawn(move || {
-                let mut sender = Sender::open(lmtp, Dialect::Lmtp);
-                for number in (numbers.start + first..numbers.end).step_by(CONNECTIONS) {
-                    sender.send(0, &dated(number, bytes));
+                let own: Vec<u64> = (numbers.start + first..numbers.end).step_by(CONNECTIONS).collect();
+                for numbers in own.chunks(MESSAGES_EACH) {
+                    let mut sender = Sender::open(lmtp, Dialect::Lmtp);
+                    for number in numbers {
+                        sender.send(0, &dated(*number, bytes));
+                    }
+                    sender.ask("QUIT");
                 }
-                sender.ask("QUIT");
             });
         }
     });

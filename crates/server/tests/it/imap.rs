@@ -168,6 +168,28 @@ fn mail_that_comes_is_told_to_a_client_that_waits_and_each_knows_what_the_other_
 }
 
 #[test]
+fn all_sessions_of_a_person_hear_of_mail_although_few_may_work_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let few = [
+        ("SCRINIUM_LIMITS__PERSON_THREADS", "1"),
+        ("SCRINIUM_LIMITS__PERSON_REQUESTS", "1"),
+        IMAP[0],
+        IMAP[1],
+    ];
+    let mail = MailServer::start_with(folder.path(), &few);
+    let mut all: Vec<Talker> = (0..50).map(|_| Talker::logged_in(&mail, "ada", SECRET)).collect();
+    for waiting in &mut all {
+        waiting.ask("SELECT INBOX");
+        waiting.send("i IDLE\r\n");
+        assert!(waiting.line().starts_with('+'));
+    }
+    send_by_smtp(&mail, "ada", "for all of them");
+    for waiting in &mut all {
+        while waiting.line() != "* 1 EXISTS" {}
+    }
+}
+
+#[test]
 fn a_memo_that_has_no_source_is_a_message_and_lines_of_imported_ones_end_as_they_must() {
     let folder = tempfile::tempdir().unwrap();
     let mail = MailServer::start_with(folder.path(), &IMAP);

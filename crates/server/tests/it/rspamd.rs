@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -22,21 +23,22 @@ const WITHIN: Duration = Duration::from_secs(60);
 /// What rspamd was taught: the path, the password, and the subject.
 type Lessons = Arc<Mutex<Vec<(String, String, String)>>>;
 
-/// A controller of rspamd that takes every lesson.
+/// A controller of rspamd that takes every lesson, but the first only when it comes once more, as one that starts does.
 fn controller() -> (SocketAddr, Lessons) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, lessons) = (listener.local_addr().unwrap(), Lessons::default());
     let kept = Arc::clone(&lessons);
+    let is_ready = Arc::new(AtomicBool::new(false));
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            let kept = Arc::clone(&kept);
-            std::thread::spawn(move || take_lessons(stream, &kept));
+            let (kept, is_ready) = (Arc::clone(&kept), Arc::clone(&is_ready));
+            std::thread::spawn(move || take_lessons(stream, &kept, &is_ready));
         }
     });
     (address, lessons)
 }
 
-fn take_lessons(stream: TcpStream, kept: &Lessons) -> Option<()> {
+fn take_lessons(stream: TcpStream, kept: &Lessons, is_ready: &AtomicBool) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut path, mut password, mut length) = (String::new(), String::new(), 0);
@@ -60,6 +62,13 @@ fn take_lessons(stream: TcpStream, kept: &Lessons) -> Option<()> {
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).ok()?;
+        if !is_ready.swap(true, Ordering::Relaxed) {
+            stream
+                .get_mut()
+                .write_all(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n")
+                .ok()?;
+            continue;
+        }
         let body = String::from_utf8(body).unwrap();
         let subject = body.lines().find_map(|line| line.strip_prefix("Subject: ")).unwrap().to_owned();
         kept.lock().unwrap().push((path, password, subject));

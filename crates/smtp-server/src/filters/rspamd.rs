@@ -134,27 +134,26 @@ impl Rspamd {
     /// Teaches it that a message is spam, or is not. `password` is the one of its controller. False: it has known that.
     ///
     /// # Errors
-    /// Why it has not learnt it, in words. The caller bounds the time.
+    /// Why it has not learnt it. The caller bounds the time.
     pub async fn learn(
         &self,
         is_spam: bool,
         password: Option<&str>,
         message: &RspamdMessage,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, FilterFault> {
         let mut headers = HeaderMap::new();
         if let Some(password) = password {
-            let mut value = HeaderValue::from_str(password)
-                .map_err(|_| "its password has letters that no HTTP header may have".to_owned())?;
+            let mut value = HeaderValue::from_str(password).map_err(|_| FilterFault::Password)?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static("password"), value);
         }
         let path = if is_spam { "/learnspam" } else { "/learnham" };
-        let (status, _) = self.ask(path, headers, message).await.map_err(|error| error.to_string())?;
+        let (status, _) = self.ask(path, headers, message).await?;
         match status {
             StatusCode::OK => Ok(true),
             // It has learnt the message before, or finds too little in it.
             StatusCode::ALREADY_REPORTED | StatusCode::NO_CONTENT => Ok(false),
-            status => Err(FilterFault::Status(status.as_u16()).to_string()),
+            status => Err(FilterFault::Status(status.as_u16())),
         }
     }
 

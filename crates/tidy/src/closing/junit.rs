@@ -8,8 +8,19 @@ use quick_xml::{Reader, XmlVersion};
 
 use super::run::TestName;
 
-/// Whether each test that ran passed.
-pub(super) fn parse(report: &str) -> io::Result<BTreeMap<TestName, bool>> {
+/// What became of a test that ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It passed the first time.
+    Passed,
+    /// It failed, and passed when it was tried again.
+    PassedAgain,
+    /// It failed as often as it was tried.
+    Failed,
+}
+
+/// What became of each test that ran.
+pub(super) fn parse(report: &str) -> io::Result<BTreeMap<TestName, Outcome>> {
     let mut reader = Reader::from_str(report);
     let (mut ran, mut current) = (BTreeMap::new(), None);
     loop {
@@ -19,14 +30,17 @@ pub(super) fn parse(report: &str) -> io::Result<BTreeMap<TestName, bool>> {
                     program: attribute(&element, "classname")?,
                     test: attribute(&element, "name")?,
                 };
-                ran.insert(name.clone(), true);
+                ran.insert(name.clone(), Outcome::Passed);
                 current = Some(name);
             }
-            Event::Start(element) | Event::Empty(element)
-                if matches!(element.name().as_ref(), b"failure" | b"error") =>
-            {
+            Event::Start(element) | Event::Empty(element) => {
+                let outcome = match element.name().as_ref() {
+                    b"failure" | b"error" => Outcome::Failed,
+                    b"flakyFailure" | b"flakyError" => Outcome::PassedAgain,
+                    _ => continue,
+                };
                 if let Some(name) = &current {
-                    ran.insert(name.clone(), false);
+                    ran.insert(name.clone(), outcome);
                 }
             }
             Event::Eof => return Ok(ran),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 
-use super::junit;
+use super::junit::{self, Outcome};
 use super::listed::{self, Program};
 use crate::stamps::Stamp;
 
@@ -54,6 +54,8 @@ pub struct Run {
     pub passed: BTreeMap<String, u64>,
     /// Tests that failed or did not come to their end.
     pub failed: BTreeSet<String>,
+    /// Tests that passed only when they were tried again; they count as passed.
+    pub again: BTreeSet<String>,
     /// Everything that did not run.
     pub skipped: Vec<Skip>,
     /// Crates with a failure.
@@ -93,7 +95,7 @@ impl Run {
         &mut self,
         name: &str,
         program: &Program,
-        ran: &BTreeMap<TestName, bool>,
+        ran: &BTreeMap<TestName, Outcome>,
         said: &BTreeMap<(&str, &str), &str>,
     ) {
         let mut skip = |what: String, reason: &str| {
@@ -107,12 +109,18 @@ impl Run {
             let test = TestName { program: name.to_owned(), test: test.clone() };
             let reason = said.get(&(test.program.as_str(), test.test.as_str()));
             match (ran.get(&test), reason) {
-                (Some(true), None) => *passed += 1,
-                (Some(true), Some(reason)) => skip(test.to_string(), reason),
-                (Some(false), _) => drop(self.failed.insert(test.to_string())),
+                (Some(Outcome::Passed), None) => *passed += 1,
+                (Some(Outcome::PassedAgain), None) => {
+                    *passed += 1;
+                    self.again.insert(test.to_string());
+                }
+                (Some(Outcome::Passed | Outcome::PassedAgain), Some(reason)) => {
+                    skip(test.to_string(), reason);
+                }
+                (Some(Outcome::Failed), _) => drop(self.failed.insert(test.to_string())),
                 (None, _) => drop(self.failed.insert(format!("{test} (it did not run)"))),
             }
-            if ran.get(&test) != Some(&true) {
+            if !matches!(ran.get(&test), Some(Outcome::Passed | Outcome::PassedAgain)) {
                 self.failing.insert(program.package.clone());
             }
         }
@@ -169,11 +177,14 @@ impl Run {
     }
 }
 
-/// What did not run and why, what failed, and last the counts, alone on their line.
+/// What did not run and why, what was tried again, what failed, and last the counts, alone on their line.
 impl fmt::Display for Run {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Skip { what, reason, .. } in &self.skipped {
             writeln!(formatter, "skipped: {what}: {reason}")?;
+        }
+        for test in &self.again {
+            writeln!(formatter, "passed when it was tried again: {test}")?;
         }
         for test in &self.failed {
             writeln!(formatter, "failed: {test}")?;

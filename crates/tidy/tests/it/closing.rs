@@ -108,6 +108,20 @@ fn a_crate_passes_only_if_each_of_its_tests_did() {
 }
 
 #[test]
+fn what_passes_when_it_is_tried_again_has_passed_and_is_named() {
+    let mut cases = ALL_PASS;
+    cases[0].2 = false;
+    let report = junit(&cases);
+    // A test that is tried again and fails once more has `failure` for the last time, `rerunFailure` for those before.
+    let twice = report.replace("</failure>", "</failure><rerunFailure type=\"test failure\"></rerunFailure>");
+    assert!(!read(&twice, "", None).has_passed("scrinium-a"));
+    let run = read(&report.replace("failure", "flakyFailure"), "", None);
+    assert!(run.has_passed("scrinium-a"));
+    let end = "passed when it was tried again: scrinium-a tests::one\n4 passed, 0 failed, 3 skipped";
+    assert!(run.to_string().ends_with(end), "{run}");
+}
+
+#[test]
 fn what_is_no_report_is_an_error_and_no_success() {
     let inputs = Inputs { list: "", junit: "", skips: "", documents: None };
     assert!(Run::read(&inputs, &BTreeMap::new()).is_err());
