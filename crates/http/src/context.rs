@@ -109,6 +109,19 @@ impl Context {
         Ok((admission, done))
     }
 
+    /// Does `work` that has no database of its own on a worker thread, once fewer of them work for the holder than may.
+    pub(crate) async fn on_worker<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let thread = self.account.thread().await;
+        let work = move || {
+            let _thread = thread;
+            work()
+        };
+        Ok(self.state.workers.run(work).await?)
+    }
+
     /// What opens the request's database, with the level that the table of routes declares. Blocks.
     pub(crate) fn opener(&self) -> impl FnOnce() -> Result<Opened> + Send + 'static {
         let databases = self.state.databases.clone();

@@ -26,7 +26,7 @@ pub(crate) async fn take_back(context: &Context) -> Result<Response<Body>> {
         .cloned()
         .ok_or_else(|| HttpError::not_implemented("This server has no mail."))?;
     let (by, id) = (context.identity.clone(), context.address.value("id")?.to_owned());
-    if !context.state.workers.run(move || held.take_back(&by, &id)).await?? {
+    if !context.on_worker(move || held.take_back(&by, &id)).await?? {
         return Err(HttpError::not_found("No memo of yours waits under this id: it is on its way."));
     }
     Ok(response::ok(StatusCode::OK))

@@ -76,7 +76,7 @@ fn kept(context: &Context) -> Result<Arc<dyn MailRules>> {
 /// `GET /_mail_rules`, `GET /_mail_rules/server` and `GET /_mail_scripts`.
 pub(crate) async fn get(context: &Context, whose: MailRulesOf) -> Result<Response<Body>> {
     let (kept, by) = (kept(context)?, context.identity.clone());
-    let shown = context.state.workers.run(move || kept.show(&by, &whose)).await??;
+    let shown = context.on_worker(move || kept.show(&by, &whose)).await??;
     Ok(response::json_value(StatusCode::OK, &shown))
 }
 
@@ -95,7 +95,7 @@ pub(crate) async fn put(
         MailRulesOf::Server | MailRulesOf::Own => rules.clone(),
     };
     let of = whose.clone();
-    context.state.workers.run(move || kept.set(&by, &of, &rules)).await??;
+    context.on_worker(move || kept.set(&by, &of, &rules)).await??;
     let target = match whose {
         MailRulesOf::Server => "server",
         MailRulesOf::Own | MailRulesOf::Scripts => context.identity.name().unwrap_or_default(),
