@@ -43,7 +43,7 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The window moves when so much of its future has gone.
 const WINDOW_STEP_S: i64 = 7 * 86_400;
 
-/// After so many changes of the database that were none of the folder it is noted that they were looked at: what a folder has not
+/// After this number of changes of the database, of which the folder had no part, it is noted that they were looked at: what a folder has not
 /// followed for long it cannot follow once tombstones are purged.
 const NOTED_AFTER: u64 = 1_000;
 

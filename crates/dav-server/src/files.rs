@@ -456,7 +456,7 @@ impl DavService {
                 "There is no such lock here.",
             ));
         };
-        // The owner of the files frees them, whoever holds a lock.
+        // The owner of the files takes away anybody's lock.
         if lock.holder != asked.asker() && !asked.home.is_owner {
             return Err(Refusal::read_only());
         }

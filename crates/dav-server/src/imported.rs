@@ -53,7 +53,7 @@ impl ImportFolder {
 /// Reads a calendar of one UID, of a file of the person's. What is not quite as it should be is kept.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it cannot be read as one.
 pub fn import_calendar(bytes: &[u8], person: &Person, now_s: u64) -> Result<ImportedResource, String> {
     let mut calendar = mended(bytes)?;
     // What a message was about is over.
@@ -79,7 +79,7 @@ pub fn import_calendar(bytes: &[u8], person: &Person, now_s: u64) -> Result<Impo
 /// Reads a card of a file of the person's.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it cannot be read as one.
 pub fn import_card(bytes: &[u8]) -> Result<ImportedResource, String> {
     let source = mended(bytes)?.to_bytes();
     check_size(&source)?;

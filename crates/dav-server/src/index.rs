@@ -7,7 +7,7 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `s` | how far it has come, and what it was made of |
+//! | `s` | up to where it followed, and what it was made of |
 //! | `m` uid | the member, and all keys below that it has |
 //! | `n` digest of the name | uid |
 //! | `o` digest of the object's UID, uid | |
@@ -88,7 +88,7 @@ pub(crate) struct Brings {
 }
 
 impl<'s> ShelfIndex<'s> {
-    /// The index as it stands. `None`: there is none, or it was made of something else, by another version, or in a time that
+    /// The index as it stands. `None`: nobody has made it, or it was made of something else, by another version, or in a time that
     /// never was.
     pub(crate) fn open(
         store: &'s Store,
@@ -352,7 +352,7 @@ impl Contents {
         self.members_behind(0, usize::MAX)
     }
 
-    /// Members behind a number, at most so many, in their order.
+    /// Members behind a number, `most` at most, in their order.
     pub(crate) fn members_behind(&self, uid: u64, most: usize) -> Result<Vec<Arc<Member>>> {
         let from = key(MEMBER, &[&uid.saturating_add(1).to_be_bytes()]);
         let mut members = Vec::new();

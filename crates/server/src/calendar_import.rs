@@ -33,7 +33,7 @@ const DEPTH_MAX: usize = 16;
 /// What a file in an archive may come to. Such files are held in memory.
 const UNPACKED_BYTES_MAX: u64 = 512 << 20;
 
-/// Stored together: at most so many entries, and not many more bytes.
+/// Stored together: at most this number of entries, and not many more bytes.
 const ENTRIES_AT_ONCE: usize = 200;
 const BYTES_AT_ONCE: usize = 2 << 20;
 

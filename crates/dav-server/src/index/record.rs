@@ -59,7 +59,7 @@ pub(super) fn uid_at_end(bytes: &[u8]) -> Option<u64> {
     bytes.last_chunk().copied().map(u64::from_be_bytes)
 }
 
-/// How far a collection's index has come, and what it was made of.
+/// Up to where a collection's index followed its folder, and what it was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     /// What was known of the collection and its owner: another owner or zone makes other occurrences.

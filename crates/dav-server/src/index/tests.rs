@@ -1,3 +1,5 @@
+//! What a question reads, and that what leaves or moves leaves nothing behind.
+
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use scrinium_calendar::civil::CivilTime;

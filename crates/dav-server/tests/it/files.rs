@@ -154,7 +154,7 @@ fn who_has_no_token_changes_nothing_that_is_locked() {
             assert_eq!(answer.status, 423, "{who} {method}: {}", answer.text());
         }
     }
-    // A token is its holder's alone, and one that is made up is none.
+    // A token is its holder's alone, and one that is made up opens nothing.
     let theirs = server.ask_as("edith", "PUT", &format!("{ROOT}a.txt"), &[("if", &if_held)], "x");
     assert_eq!(theirs.status, 423);
     ask(&server, "PUT", "a.txt", &[("if", "(<urn:uuid:none>)")], "x").expect(412);
