@@ -213,6 +213,12 @@ impl IndexWindow {
         Self { from: now.0 - 62 * DAY_S, to: now.0 + 400 * DAY_S }
     }
 
+    /// Whether entries alone answer for a span: no series has anything there that they have not, but for dense ones.
+    #[must_use]
+    pub fn answers(self, range: InstantRange) -> bool {
+        beyond(range, self).is_empty()
+    }
+
     fn holds(self, start: i64, end: i64) -> bool {
         self.range().overlaps((Instant(start), Instant(end)))
     }

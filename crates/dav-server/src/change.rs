@@ -223,7 +223,7 @@ impl DavService {
             return Ok(None);
         };
         let tracked = home.collection(self, lies_in);
-        let named = tracked.with(|contents| contents.with_object(&brought.object).cloned())?;
+        let named = tracked.contents()?.with_object(&brought.object)?;
         let Some(member) = named.filter(|member| member.id == stored.id) else { return Ok(None) };
         if stored.is_filed {
             // Nor does an editor take over what is its owner's alone.
@@ -359,7 +359,7 @@ impl DavService {
 
     fn delete_collection(&self, home: &Home, shelf: &Shelf, informs: bool) -> Result<()> {
         let tracked = home.collection(self, shelf);
-        let members = tracked.with(|contents| contents.members.values().cloned().collect::<Vec<_>>())?;
+        let members = tracked.contents()?.members()?;
         let snapshot = home.database.store().snapshot();
         let (mut edits, mut messages, mut message_bytes) = (Vec::new(), Vec::new(), 0);
         for member in &members {
@@ -386,7 +386,8 @@ impl DavService {
             }
         }
         self.delete_some(home, edits, &messages)?;
-        Ok(home.database.drop_folder(&shelf.info.name)?)
+        home.database.drop_folder(&shelf.info.name)?;
+        Ok(crate::index::forget(&home.database, shelf.info.number)?)
     }
 
     fn delete_some(&self, home: &Home, edits: Vec<Edit>, messages: &[Outgoing]) -> Result<()> {

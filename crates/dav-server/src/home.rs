@@ -29,6 +29,12 @@ const fn parent(area: Area) -> &'static str {
     }
 }
 
+/// The namespace of what the server keeps with a collection, and no client sees or sets.
+pub(crate) const OWN: &str = "urn:scrinium:dav";
+
+/// The secret of a published calendar's link.
+pub(crate) const PUBLISHED: &str = "published";
+
 /// Where messages about meetings lie, among calendars (RFC 6638, section 2.2).
 pub(crate) const INBOX: &str = "inbox";
 
@@ -61,6 +67,8 @@ pub(crate) struct Shelf {
     pub(crate) info: FolderInfo,
     /// Properties that clients have set.
     pub(crate) properties: Vec<Element>,
+    /// The secret of its link, if it is published.
+    pub(crate) published: Option<String>,
 }
 
 impl DavService {
@@ -200,7 +208,7 @@ impl Home {
         properties: &[Element],
     ) -> Result<()> {
         let name = folder_name(area, segment)?;
-        let stored = stored_properties(properties)?;
+        let stored = stored_properties(properties, None)?;
         self.database.define_folder(&name, None)?;
         self.database.set_folder_properties(&name, &stored)?;
         // Last, since it is what makes it a collection.
@@ -238,11 +246,13 @@ impl Home {
     }
 
     /// What a collection has.
-    pub(crate) fn collection(&self, service: &DavService, shelf: &Shelf) -> Arc<Collection> {
+    pub(crate) fn collection(&self, service: &DavService, shelf: &Shelf) -> Collection {
         let owned = Owned {
             area: shelf.area,
+            uid_validity: shelf.info.uid_validity,
             addresses: service.addresses(&self.owner),
             floating: self.floating(shelf),
+            zone_definition: shelf.property(CALDAV, "calendar-timezone").map(Element::text),
         };
         service.collections.of(&self.database, shelf.info.number, owned)
     }
@@ -275,8 +285,10 @@ impl Home {
 
 impl Shelf {
     fn new(area: Area, segment: String, info: FolderInfo) -> Self {
-        let properties = properties_in(&info.properties);
-        Self { area, segment, info, properties }
+        let (secret, properties): (Vec<Element>, Vec<Element>) =
+            properties_in(&info.properties).into_iter().partition(|property| property.is(OWN, PUBLISHED));
+        let published = secret.first().map(Element::text).filter(|secret| !secret.is_empty());
+        Self { area, segment, info, properties, published }
     }
 
     pub(crate) fn property(&self, namespace: &str, local: &str) -> Option<&Element> {
@@ -308,8 +320,10 @@ fn properties_in(stored: &[u8]) -> Vec<Element> {
 
 /// # Errors
 /// 507 if they are too long.
-pub(crate) fn stored_properties(properties: &[Element]) -> Result<Vec<u8>> {
-    let stored = Element::new(DAV, "prop").with_all(properties.iter().cloned()).write().into_bytes();
+pub(crate) fn stored_properties(properties: &[Element], published: Option<&str>) -> Result<Vec<u8>> {
+    let secret = published.map(|secret| Element::new(OWN, PUBLISHED).with_text(secret));
+    let all = properties.iter().cloned().chain(secret);
+    let stored = Element::new(DAV, "prop").with_all(all).write().into_bytes();
     if stored.len() > scrinium_database::MAX_FOLDER_PROPERTIES_BYTES {
         let reason = "The properties of a collection are too long together.";
         return Err(Refusal::new(http::StatusCode::INSUFFICIENT_STORAGE, reason));

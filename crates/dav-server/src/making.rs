@@ -87,7 +87,7 @@ impl DavService {
                 properties.push(property.clone());
             }
         }
-        let stored = stored_properties(&properties)?;
+        let stored = stored_properties(&properties, shelf.published.as_deref())?;
         home.database.set_folder_properties(&shelf.info.name, &stored)?;
         let names = changes.iter().map(|change| Element::named(name_of(change))).collect();
         let done = PropertyStatus { status: StatusCode::OK.as_u16(), properties: names, error: None };

@@ -15,10 +15,10 @@ use scrinium_directory::Person;
 
 use crate::collection::Member;
 use crate::document::{RESOURCE_BYTES_MAX, media_type};
-use crate::home::{Home, INBOX, OUTBOX, Shelf, component_set};
+use crate::home::{Home, INBOX, OUTBOX, OWN, Shelf, component_set};
 
 /// Properties that are made here and cannot be set (RFC 4918, section 16, `cannot-modify-protected-property`).
-const PROTECTED: [(&str, &str); 36] = [
+const PROTECTED: [(&str, &str); 37] = [
     (DAV, "resourcetype"),
     (DAV, "getetag"),
     (DAV, "getcontenttype"),
@@ -55,11 +55,12 @@ const PROTECTED: [(&str, &str); 36] = [
     (CARDDAV, "max-resource-size"),
     (CARDDAV, "supported-collation-set"),
     (CALENDAR_SERVER, "getctag"),
+    (CALENDAR_SERVER, "publish-url"),
 ];
 
 /// Whether a property cannot be set.
 pub(crate) fn is_protected(name: &Name) -> bool {
-    PROTECTED.iter().any(|(namespace, local)| name.is(namespace, local))
+    PROTECTED.iter().any(|(namespace, local)| name.is(namespace, local)) || name.namespace == OWN
 }
 
 /// What is asked about.
@@ -303,6 +304,12 @@ impl Told<'_> {
         let element = Element::new(CALENDAR_SERVER, local);
         match (&self.target, local) {
             (Target::Shelf { token, .. }, "getctag") => Some(element.with_text(token)),
+            // The link is for whom its owner gives it to.
+            (Target::Shelf { home, shelf, .. }, "publish-url") if home.is_owner => {
+                let secret = shelf.published.as_deref()?;
+                let href = crate::published::link(&home.owner.short_name, secret);
+                Some(element.with(Element::new(DAV, "href").with_text(&href)))
+            }
             (Target::Home { change, .. }, "getctag") => Some(element.with_text(&change.to_string())),
             (Target::Principal { addresses, .. }, "email-address-set") => {
                 let address =

@@ -217,8 +217,7 @@ impl DavService {
     /// What of a collection the one who asks may see.
     pub(crate) fn members(&self, home: &Home, shelf: &Shelf) -> Result<Vec<Arc<Member>>> {
         let collection = home.collection(self, shelf);
-        let members = collection.with(|contents| contents.members.values().cloned().collect::<Vec<_>>())?;
-        Self::visible(home, members)
+        Self::visible(home, collection.contents()?.members()?)
     }
 
     /// Of members those that the one who asks may see.
@@ -247,7 +246,7 @@ impl DavService {
     /// 404
     pub(crate) fn member(&self, home: &Home, shelf: &Shelf, name: &str) -> Result<Arc<Member>> {
         let collection = home.collection(self, shelf);
-        let found = collection.with(|contents| contents.named(name).cloned())?;
+        let found = collection.contents()?.named(name)?;
         let seen = Self::visible(home, found.into_iter().collect())?;
         seen.into_iter().next().ok_or_else(Refusal::missing)
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use scrinium_calendar::busy::{BusyTime, FreeBusyHead};
+use scrinium_calendar::event::ComponentKind;
 use scrinium_calendar::zone::Zone;
 use scrinium_dav::answer::Question;
 use scrinium_dav::filter::{
@@ -139,18 +140,17 @@ impl DavService {
         floating: &Zone,
     ) -> Result<Vec<Arc<Member>>> {
         let collection = home.collection(self, shelf);
-        let range = asked_range(filter);
-        let members = collection.with(|contents| {
-            let Some((kind, range)) = range else { return contents.members.values().cloned().collect() };
+        let contents = collection.contents()?;
+        let members = match asked_range(filter) {
+            None => contents.members()?,
             // To-dos also take place by when they were made and completed, which the index does not have.
-            if kind == scrinium_calendar::event::ComponentKind::Todo {
-                let todos = contents.members.values().filter(|member| member.kind == Some(kind));
-                return todos.cloned().collect::<Vec<_>>();
+            Some((kind @ ComponentKind::Todo, _)) => contents.members_of_kind(kind)?,
+            Some((kind, range)) => {
+                let mut found = contents.members_in(range, &collection.owned.addresses, floating)?;
+                found.retain(|member| member.kind == Some(kind));
+                found
             }
-            let uids = contents.occurrences.members_in(range, &collection.owned.addresses, floating);
-            let found = uids.iter().filter_map(|uid| contents.members.get(uid));
-            found.filter(|member| member.kind == Some(kind)).cloned().collect()
-        })?;
+        };
         Self::visible(home, members)
     }
 
@@ -210,9 +210,9 @@ impl DavService {
         };
         let names: Vec<Option<String>> = hrefs.iter().map(name_of).collect();
         // The collection is brought up to date once for all of them.
-        let found: Vec<Option<Arc<Member>>> = home
-            .collection(self, &shelf)
-            .with(|contents| names.iter().map(|name| contents.named(name.as_deref()?).cloned()).collect())?;
+        let contents = home.collection(self, &shelf).contents()?;
+        let found = names.iter().map(|name| name.as_deref().map_or(Ok(None), |name| contents.named(name)));
+        let found = found.collect::<scrinium_database::Result<Vec<Option<Arc<Member>>>>>()?;
         let visible = Self::visible(&home, found.iter().flatten().cloned().collect())?;
         let visible: HashSet<u64> = visible.iter().map(|member| member.uid).collect();
         let floating = home.floating(&shelf);
@@ -243,8 +243,8 @@ impl DavService {
         let floating = home.floating(&shelf);
         if shelf.is_opaque() && !shelf.is_inbox() {
             let addresses = self.addresses(&home.owner);
-            home.collection(self, &shelf)
-                .with(|contents| contents.occurrences.add_busy(&mut busy, &addresses, &floating, None))?;
+            let contents = home.collection(self, &shelf).contents()?;
+            contents.add_busy(&mut busy, (&addresses, &floating), None)?;
         }
         let head = FreeBusyHead { now: self.now(), ..FreeBusyHead::default() };
         let calendar = scrinium_calendar::busy::write(&busy, head);

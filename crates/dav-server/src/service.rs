@@ -15,6 +15,7 @@ use scrinium_directory::{Directory, Person};
 use scrinium_http::{Dav, DavOutcome, DavRequest};
 
 use crate::collection::Collections;
+use crate::files::{Locks, is_about_files};
 use crate::refusal::{Refusal, Result};
 use crate::scheduling::DavMail;
 
@@ -45,6 +46,7 @@ pub struct DavService {
     clock: Clock,
     pub(crate) collections: Collections,
     pub(crate) mail: Option<DavMail>,
+    pub(crate) locks: Locks,
 }
 
 /// A request, taken apart.
@@ -73,7 +75,14 @@ impl DavService {
     #[must_use]
     pub fn new(parts: DavParts) -> Self {
         let DavParts { databases, directory, clock, mail } = parts;
-        Self { databases, directory, clock, collections: Collections::default(), mail }
+        Self {
+            databases,
+            directory,
+            clock,
+            collections: Collections::default(),
+            mail,
+            locks: Locks::default(),
+        }
     }
 
     pub(crate) fn now(&self) -> Instant {
@@ -85,6 +94,9 @@ impl DavService {
     }
 
     fn outcome(&self, request: &DavRequest) -> Result<DavOutcome> {
+        if is_about_files(request) {
+            return self.files(request);
+        }
         let place = Place::parse(&request.path).ok_or_else(Refusal::missing)?;
         let preferences = request.headers.get("prefer").and_then(|value| value.to_str().ok());
         let asked = Asked {
@@ -117,6 +129,10 @@ impl Dav for DavService {
     fn answer(&self, request: &DavRequest) -> DavOutcome {
         let outcome = self.outcome(request);
         outcome.unwrap_or_else(|refusal| DavOutcome::Answered(refusal.into_response()))
+    }
+
+    fn published(&self, path: &str) -> Response<Bytes> {
+        self.published_at(path).unwrap_or_else(Refusal::into_response)
     }
 }
 

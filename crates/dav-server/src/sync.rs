@@ -98,11 +98,9 @@ impl DavService {
 
 /// A first listing, by uid; then what changed since it began.
 fn listed(home: &Home, tracked: &Collection, since: SyncToken, uid: u64, limit: usize) -> Result<Piece> {
-    let (members, more) = tracked.with(|contents| {
-        let mut rest = contents.members.range(uid.saturating_add(1)..).map(|(_, member)| Arc::clone(member));
-        let members: Vec<Arc<Member>> = rest.by_ref().take(limit).collect();
-        (members, rest.next().is_some())
-    })?;
+    let mut members = tracked.contents()?.members_behind(uid, limit.saturating_add(1))?;
+    let more = members.len() > limit;
+    members.truncate(limit);
     let last = members.last().map_or(uid, |member| member.uid);
     let next = SyncToken { listed_to: more.then_some(last), ..since };
     Ok(Piece { changed: DavService::visible(home, members)?, removed: Vec::new(), next, is_cut: more })
@@ -135,8 +133,9 @@ fn changed(
         }
     }
     // Later than the snapshot, so what is not there any more comes with a later token.
-    let present: Vec<Arc<Member>> = tracked
-        .with(|contents| there.iter().filter_map(|uid| contents.members.get(uid).cloned()).collect())?;
+    let contents = tracked.contents()?;
+    let present = there.into_iter().filter_map(|uid| contents.member(uid).transpose());
+    let present = present.collect::<scrinium_database::Result<Vec<Arc<Member>>>>()?;
     let mut removed = Vec::new();
     let shows_all = home.database.shows_all(&home.access)?;
     for id in left.into_values() {
@@ -153,8 +152,14 @@ fn changed(
 
 /// Under which names a document was a resource that has left. Where they are not known any more, the client lists all.
 fn former_names(home: &Home, tracked: &Collection, id: &str) -> Result<Vec<String>> {
-    let mut names = former_names_of(&home.database, id, tracked.folder)?.ok_or_else(invalid_token)?;
+    let names = former_names_of(&home.database, id, tracked.folder)?.ok_or_else(invalid_token)?;
     // Another document may have such a name now, or this one, which then is no removal.
-    tracked.with(|contents| names.retain(|name| contents.named(name).is_none()))?;
-    Ok(names)
+    let contents = tracked.contents()?;
+    let mut gone = Vec::with_capacity(names.len());
+    for name in names {
+        if contents.named(&name)?.is_none() {
+            gone.push(name);
+        }
+    }
+    Ok(gone)
 }

@@ -92,6 +92,25 @@ pub enum DavOutcome {
 pub trait Dav: Send + Sync + 'static {
     /// Answers a request.
     fn answer(&self, request: &DavRequest) -> DavOutcome;
+
+    /// What a secret link gives: a calendar that its owner has published. Anybody asks.
+    fn published(&self, path: &str) -> Response<Bytes>;
+}
+
+/// `GET /_published/{person}/{secret}.ics` and `.ifb`.
+pub(crate) async fn published(context: &Context) -> Result<Response<Body>> {
+    let dav = context.state.dav().cloned().ok_or_else(|| HttpError::not_found("missing"))?;
+    let path = context.target.path().to_owned();
+    // Nobody has all threads.
+    let thread = context.account.thread().await;
+    let admission = context.state.workers.admit().await?;
+    let work = move || {
+        let _thread = thread;
+        dav.published(&path)
+    };
+    let response = admission.run(work).await?;
+    drop(admission);
+    Ok(response.map(Body::whole))
 }
 
 /// Any request below `/_dav`, and PROPFIND of `/`.
@@ -131,6 +150,8 @@ pub(crate) fn service_of(address: &Address, method: &Method) -> Service {
         ("/", _) if method.as_str() == "PROPFIND" => Service::Calendars,
         ("/_dav", _) => Service::Calendars,
         (_, Some(path)) if path == "contacts" || path.starts_with("contacts/") => Service::Contacts,
+        // Files are for who may read documents: a password of a calendar program opens none.
+        (_, Some(path)) if path == "files" || path.starts_with("files/") => Service::Documents,
         (_, Some(_)) => Service::Calendars,
         _ => Service::Documents,
     }

@@ -212,8 +212,8 @@ const fn dav_query(method: &'static str, operation: Operation, handler: Handler)
     }
 }
 
-/// All that can be done with calendars, address books and what is in them.
-static DAV_METHODS: [MethodRoute; 12] = [
+/// All that can be done with calendars, address books, files and what is in them.
+static DAV_METHODS: [MethodRoute; 14] = [
     act("OPTIONS", Operation::Other, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
     get(Operation::OpenNote, PERSON, NONE, |c, b| Box::pin(dav::answer(c, b))),
     dav_query("PROPFIND", Operation::ReadEntries, |c, b| Box::pin(dav::answer(c, b))),
@@ -226,6 +226,8 @@ static DAV_METHODS: [MethodRoute; 12] = [
     act("MKCALENDAR", Operation::FolderDefine, PERSON, DAV_QUERY, NONE, |c, b| Box::pin(dav::answer(c, b))),
     act("COPY", Operation::UpdateNote, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
     act("MOVE", Operation::FolderMove, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("LOCK", Operation::UpdateNote, PERSON, DAV_QUERY, NONE, |c, b| Box::pin(dav::answer(c, b))),
+    act("UNLOCK", Operation::UpdateNote, PERSON, NOTHING, NONE, |c, b| Box::pin(dav::answer(c, b))),
 ];
 
 /// All routes of the interface. The first whose pattern fits an address is the one that answers.
@@ -244,6 +246,10 @@ static ROUTES: &[Route] = &[
     },
     Route { path: "/_dav", methods: &DAV_METHODS },
     Route { path: "/_dav/{dav_path...}", methods: &DAV_METHODS },
+    Route {
+        path: "/_published/{link...}",
+        methods: &[get(Operation::OpenNote, ANONYMOUS, NONE, |c, _| Box::pin(dav::published(c)))],
+    },
     Route {
         path: "/.well-known/caldav",
         methods: &[act(ANY_METHOD, Operation::Other, ANONYMOUS, NOTHING, NONE, |_, _| {

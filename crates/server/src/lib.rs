@@ -9,6 +9,7 @@ mod allocators;
 mod attachment_words;
 mod attachments;
 mod backup;
+mod calendar_import;
 pub mod cli;
 pub mod client;
 mod closing;

@@ -3,9 +3,9 @@
 use crate::backup::command;
 use crate::cli::{
     BackupArguments, DemoArguments, DomainCommand, Failure, FixupArguments, GroupCommand,
-    HealthcheckArguments, ImportImapArguments, ImportMailArguments, InspectArguments, LabArguments,
-    LogCommand, MailInCommand, MailRereadArguments, PersonCommand, PlanArguments, Program, RestoreArguments,
-    Terminal, UpgradeArguments,
+    HealthcheckArguments, ImportCalendarArguments, ImportContactsArguments, ImportImapArguments,
+    ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailInCommand, MailRereadArguments,
+    PersonCommand, PlanArguments, Program, RestoreArguments, Terminal, UpgradeArguments,
 };
 use crate::config::Configuration;
 use crate::console::ServerParts;
@@ -13,8 +13,8 @@ use crate::ground::Ground;
 use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
-    allocators, directory_command, domain_command, fixup_command, healthcheck, imap_import, inspect_command,
-    laboratory, log_command, mail_import, people_command, reread, upgrade,
+    allocators, calendar_import, directory_command, domain_command, fixup_command, healthcheck, imap_import,
+    inspect_command, laboratory, log_command, mail_import, people_command, reread, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -64,6 +64,24 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         imap_import::run(&configuration, arguments, terminal)
+    }
+
+    fn import_calendars(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportCalendarArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        calendar_import::run_calendars(&configuration, arguments, terminal)
+    }
+
+    fn import_contacts(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportContactsArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        calendar_import::run_contacts(&configuration, arguments, terminal)
     }
 
     fn reread_mail(

@@ -109,18 +109,12 @@ impl DavService {
                 continue;
             }
             let floating = filing.home.floating(&shelf);
-            filing.home.collection(self, &shelf).with(|contents| {
-                let left_out =
-                    own.as_deref().and_then(|uid| contents.with_object(uid)).map(|member| member.uid);
-                contents.occurrences.each_taken(
-                    range,
-                    (&filing.person.addresses, &floating),
-                    left_out,
-                    |entry| {
-                        let (from, to) = entry.instants(&floating);
-                        taken.push(InstantRange { from, to });
-                    },
-                );
+            let contents = filing.home.collection(self, &shelf).contents()?;
+            let left_out = own.as_deref().map(|uid| contents.with_object(uid)).transpose()?.flatten();
+            let of = (filing.person.addresses.as_slice(), &floating);
+            contents.each_taken(range, of, left_out.map(|member| member.uid), |entry| {
+                let (from, to) = entry.instants(&floating);
+                taken.push(InstantRange { from, to });
             })?;
         }
         Ok(in_lanes(taken, count.max(1)))

@@ -11,7 +11,7 @@ use scrinium_calendar::busy::{BusyKind, BusyTime};
 use scrinium_calendar::itip::{self, Incoming, ItipOutcome, Method, Reason, Storing};
 use scrinium_calendar::series::{InstantRange, Series};
 use scrinium_calendar::zone::{Instant, Zone};
-use scrinium_database::{DatabaseError, Edit, FolderChange};
+use scrinium_database::{DatabaseError, Edit, FolderChange, FolderKind};
 use scrinium_dav::object::CalendarObject;
 use scrinium_dav::place::Area;
 use scrinium_dav_wire::content::{Component, ContentLimits};
@@ -161,7 +161,7 @@ impl DavService {
             return Ok(true);
         }
         for shelf in home.shelves(Area::Contacts)? {
-            if home.collection(self, &shelf).with(|contents| contents.has_address(sender))? {
+            if home.collection(self, &shelf).contents()?.has_address(sender)? {
                 return Ok(true);
             }
         }
@@ -348,14 +348,14 @@ impl DavService {
     pub(crate) fn add_busy(&self, home: &Home, busy: &mut BusyTime, but_for: Option<&str>) -> Result<()> {
         let addresses = self.addresses(&home.owner);
         for shelf in home.shelves(Area::Calendars)? {
-            if shelf.is_inbox() || !shelf.is_opaque() {
+            // To-dos take nobody's time.
+            if shelf.is_inbox() || !shelf.is_opaque() || shelf.info.kind == FolderKind::Tasks {
                 continue;
             }
             let floating = home.floating(&shelf);
-            home.collection(self, &shelf).with(|contents| {
-                let left_out = but_for.and_then(|uid| contents.with_object(uid)).map(|member| member.uid);
-                contents.occurrences.add_busy(busy, &addresses, &floating, left_out);
-            })?;
+            let contents = home.collection(self, &shelf).contents()?;
+            let left_out = but_for.map(|uid| contents.with_object(uid)).transpose()?.flatten();
+            contents.add_busy(busy, (&addresses, &floating), left_out.map(|member| member.uid))?;
         }
         Ok(())
     }

@@ -35,12 +35,12 @@ struct Question {
 }
 
 impl DavService {
-    /// POST. Who asks has the outbox.
+    /// POST: a question to the outbox, or a calendar is published.
     pub(crate) fn post(&self, asked: &Asked<'_>) -> Result<Response<Bytes>> {
         let is_outbox = |area: &Area, collection: &str| *area == Area::Calendars && collection == OUTBOX;
         let person = match &asked.place {
             Place::Collection { area, person, collection } if is_outbox(area, collection) => person,
-            _ => return Err(Refusal::not_allowed("Only an outbox takes what is posted.")),
+            _ => return self.publish(asked),
         };
         let home = self.home(person, asked.identity)?;
         if !home.is_owner || self.mail.is_none() {

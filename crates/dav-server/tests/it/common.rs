@@ -179,6 +179,12 @@ impl Server {
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
+    /// What anybody is given by a link.
+    pub(crate) fn published(&self, path: &str) -> Answer {
+        let (parts, body) = self.service.published(path).into_parts();
+        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
     /// As ada.
     pub(crate) fn ask(&self, method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
         self.ask_as("ada", method, path, &[("depth", "1")], body)

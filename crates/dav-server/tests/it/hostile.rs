@@ -38,7 +38,11 @@ fn paths_lead_nowhere_else() {
         "/_dav/calendars/ada/calendar/%ff.ics",
         "/_dav/calendars/ada%2Fcalendar/x.ics",
         "/_dav/calendars/ADA/calendar/x.ics",
-        "/_dav/files/ada/x.ics",
+        "/_dav/files/ada/a%5Cb",
+        "/_dav/files/ada/../bob/x",
+        "/_dav/files/ada/%00",
+        "/_dav/files/",
+        "/_dav/files/ada/none/x.txt",
         "/_dav/calendars//calendar/x.ics",
     ] {
         let answer = server.ask("PUT", path, body.clone());

@@ -4,7 +4,10 @@
 
 mod access;
 mod common;
+mod files;
 mod hostile;
+mod index;
+mod published;
 mod queries;
 mod resources;
 mod scheduling;

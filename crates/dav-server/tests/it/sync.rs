@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::common::{CALENDAR, Server, event};
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Put(u8, u8),
     Delete(u8),
     /// Under another name, in the same collection.
@@ -18,7 +18,7 @@ enum Step {
     Sync(u8),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let name = 0..8_u8;
     prop_oneof![
         4 => (name.clone(), any::<u8>()).prop_map(|(name, hour)| Step::Put(name, hour)),
@@ -73,7 +73,7 @@ fn listed(server: &Server) -> BTreeMap<String, String> {
     responses.map(|one| (one.href().to_owned(), one.property("DAV:", "getetag").unwrap().text())).collect()
 }
 
-fn carry_out(server: &Server, step: &Step) {
+pub(crate) fn carry_out(server: &Server, step: &Step) {
     const OTHER: &str = "/_dav/calendars/ada/other/";
     let go = |from: String, to: String| {
         server.ask_as("ada", "MOVE", &from, &[("destination", &to), ("overwrite", "F")], "")

@@ -43,6 +43,7 @@ const LISTED: &[&str] = &[
     "/",
     "/_dav",
     "/_dav/{dav_path...}",
+    "/_published/{link...}",
     "/.well-known/caldav",
     "/.well-known/carddav",
     "/_up",
@@ -172,6 +173,7 @@ fn parts_of(part: &str) -> Vec<String> {
         "{order}" => &["hid-s"],
         // What keeps calendars has a matrix of its own.
         "{dav_path...}" => &["calendars/ada/calendar/hid-s"],
+        "{link...}" => &["ada/hid-s.ics"],
         "{file...}" => &["index.html", "db/hid-s"],
         "{id}" => &["k3f9"],
         "{token}" => &["token-of-nobody"],

@@ -68,7 +68,7 @@ pub enum CommandLine {
     /// Show everything on this machine: a server with people and real mail, load on it, and a report
     #[command(hide = cfg!(not(feature = "lab")))]
     Demo(DemoArguments),
-    /// Import mail that other programs have kept
+    /// Import mail, calendars and contacts that other programs have kept
     Import {
         /// What to bring in.
         #[command(subcommand)]
@@ -186,6 +186,61 @@ pub enum ImportCommand {
     Mail(ImportMailArguments),
     /// Mail of one person, or of all in a table, from another server by IMAP
     Imap(ImportImapArguments),
+    /// Events and to-dos: iCalendar files, folders of them, or an archive
+    Ics(ImportCalendarArguments),
+    /// Contacts: vCard files, folders of them, or an archive
+    Vcf(ImportContactsArguments),
+}
+
+/// Arguments of `import ics`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Takes what calendars export: of a folder, and of an archive (.zip) such as Google's Takeout, the files *.ics. Events are
+known by their UIDs: what is there already stays as it is, so an import can be repeated. Nobody is invited by it, and
+nobody hears of it. Entries of more than 10 MB are left out.
+
+Exit codes: 0 everything was imported, or was there already; 1 something was left out, and is named, or it could not
+be done; 2 the command line is wrong.")]
+pub struct ImportCalendarArguments {
+    /// Files, folders and archives
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The person whose calendar it is, by short or full name
+    #[arg(long, value_name = "NAME")]
+    pub person: String,
+    /// The calendar, by its name in paths; made if it is missing
+    #[arg(long, value_name = "CALENDAR", default_value = "calendar")]
+    pub calendar: String,
+    /// The list of tasks that to-dos go into
+    #[arg(long, value_name = "LIST", default_value = "tasks")]
+    pub tasks: String,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// Arguments of `import vcf`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Takes what address books export: of a folder, and of an archive (.zip) such as Google's Takeout, the files *.vcf.
+Contacts are known by their UIDs, or else by what they say: what is there already stays as it is, so an import can be
+repeated. Contacts of more than 10 MB are left out.
+
+Exit codes: 0 everything was imported, or was there already; 1 something was left out, and is named, or it could not
+be done; 2 the command line is wrong.")]
+pub struct ImportContactsArguments {
+    /// Files, folders and archives
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The person whose contacts they are, by short or full name
+    #[arg(long, value_name = "NAME")]
+    pub person: String,
+    /// The address book, by its name in paths; made if it is missing
+    #[arg(long, value_name = "BOOK", default_value = "contacts")]
+    pub address_book: String,
+    /// The server, and the administrator.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
 }
 
 /// Arguments of `import imap`.

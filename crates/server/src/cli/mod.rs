@@ -28,9 +28,9 @@ use crate::private;
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
     ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
-    HealthcheckArguments, ImportCommand, ImportImapArguments, ImportMailArguments, InspectArguments,
-    LabArguments, LogCommand, MailCommand, MailRereadArguments, PlanArguments, RestoreArguments,
-    UpgradeArguments, VerifyArguments,
+    HealthcheckArguments, ImportCalendarArguments, ImportCommand, ImportContactsArguments,
+    ImportImapArguments, ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailCommand,
+    MailRereadArguments, PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
 };
 pub(crate) use connect::connect;
 pub use failure::Failure;
@@ -85,6 +85,28 @@ pub trait Program {
         &self,
         configuration: Configuration,
         arguments: &ImportImapArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Imports events and to-dos into a person's mail database.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn import_calendars(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportCalendarArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Imports contacts into a person's mail database.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn import_contacts(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportContactsArguments,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -266,6 +288,12 @@ fn dispatch(
         }
         CommandLine::Import { command: ImportCommand::Mail(mail) } => {
             program.import_mail(load()?, &mail, terminal)
+        }
+        CommandLine::Import { command: ImportCommand::Ics(ics) } => {
+            program.import_calendars(load()?, &ics, terminal)
+        }
+        CommandLine::Import { command: ImportCommand::Vcf(vcf) } => {
+            program.import_contacts(load()?, &vcf, terminal)
         }
         CommandLine::Mail { command: MailCommand::Reread(reread) } => {
             program.reread_mail(load()?, &reread, terminal)

@@ -6,6 +6,7 @@ use std::path::Path;
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
 use parking_lot::Mutex;
+use scrinium_database::FolderKind;
 use scrinium_mail::import::{
     ImportTarget, ImportedMemo, Position, RefusedMessage, StoredBatch, checkpoint_id, read_position,
     write_position,
@@ -97,6 +98,43 @@ impl RemoteMail {
         }
         self.folders.lock().insert(name.to_owned(), refused.clone());
         Ok(refused)
+    }
+
+    /// What a folder is for; `None`: it is not there.
+    pub(crate) fn folder_kind(&self, name: &str) -> Result<Option<FolderKind>, String> {
+        let (status, body) = self.ask(Method::GET, "_folder", None).map_err(|error| error.to_string())?;
+        if !status.is_success() {
+            return Err(self.refusal(status, &body));
+        }
+        let answer: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        let folders = answer.get("folders").and_then(Value::as_array).into_iter().flatten();
+        let text = |folder: &Value, member: &str| folder.get(member)?.as_str().map(str::to_owned);
+        let mut named = folders
+            .filter(|folder| text(folder, "name").is_some_and(|known| known.eq_ignore_ascii_case(name)));
+        Ok(named.find_map(|folder| FolderKind::parse(&text(folder, "kind")?)))
+    }
+
+    /// Makes a folder for something.
+    pub(crate) fn make_folder_of(&self, name: &str, kind: FolderKind) -> Result<(), String> {
+        let path = format!("_folder/{}", escape(name));
+        let asked = self.ask(Method::PUT, &path, Some(json!({"kind": kind.text()})));
+        let (status, body) = asked.map_err(|error| error.to_string())?;
+        if status.is_success() { Ok(()) } else { Err(self.refusal(status, &body)) }
+    }
+
+    /// Stores documents into a folder. Gives what the server says of each, in their order.
+    pub(crate) fn store_documents(&self, folder: &str, documents: Vec<Value>) -> Result<Vec<Value>, String> {
+        let (path, count) = (format!("_bulk_docs?folder={}", escape(folder)), documents.len());
+        let asked = self.ask(Method::POST, &path, Some(json!({"docs": documents})));
+        let (status, body) = asked.map_err(|error| error.to_string())?;
+        if !status.is_success() {
+            return Err(self.refusal(status, &body));
+        }
+        let rows: Vec<Value> = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        if rows.len() != count {
+            return Err(format!("the server answers {} rows for {count} documents", rows.len()));
+        }
+        Ok(rows)
     }
 
     fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Answer {

@@ -122,6 +122,37 @@ fn vdirsyncer_keeps_two_places_the_same() {
 }
 
 #[test]
+fn litmus_finds_nothing_to_say_about_files() {
+    let litmus = cached("calendar-programs-1").join("litmus");
+    if !litmus.join("complete").exists() {
+        return skip("litmus is not there; scripts/calendar-programs brings it");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &SMALL);
+    with_people(&server);
+    let url = format!("http://{}/_dav/files/ada/", server.address());
+    let mut passed = 0;
+    for suite in ["basic", "copymove", "props", "locks", "http"] {
+        let libraries = fs::read_dir(litmus.join("usr/lib")).unwrap().map(|entry| entry.unwrap().path());
+        let libraries: Vec<String> = libraries.map(|path| path.display().to_string()).collect();
+        let output = Command::new(litmus.join("usr/libexec/litmus").join(suite))
+            .current_dir(folder.path())
+            .env("LD_LIBRARY_PATH", libraries.join(":"))
+            .arg("--htdocs")
+            .arg(litmus.join("usr/share/litmus/htdocs"))
+            .args([url.as_str(), "ada", "a secret of ada's"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let summary = said.split("tests run: ").nth(1).unwrap_or_default();
+        assert!(summary.contains(" 0 failed"), "{suite}: {said}");
+        passed += summary.split(' ').next().unwrap().parse::<usize>().unwrap();
+    }
+    assert_eq!(passed, 104);
+}
+
+#[test]
 fn the_tests_of_python_caldav_are_passed_but_those_with_a_reason() {
     if std::env::var_os("SCRINIUM_TIMES").is_none() {
         return skip("the tests of python-caldav take minutes; make torture runs them");

@@ -13,6 +13,7 @@ mod advise;
 mod attachments;
 mod backup;
 mod broken_off;
+mod calendar_import;
 mod calendar_programs;
 mod calendars;
 #[path = "../../../advise/tests/it/cases/mod.rs"]
@@ -81,6 +82,7 @@ mod pop3;
 mod private_files;
 mod repair_killed;
 mod replication;
+mod room_race;
 mod rspamd;
 mod scarce;
 mod serve;

@@ -58,8 +58,10 @@ const COMMANDS: &[(&str, Data)] = &[
     ("group rename", HelpAlone("tested where names are changed")),
     ("group set", HelpAlone("tested where people are")),
     ("healthcheck", OfServer(&[])),
+    ("import ics", HelpAlone("tested where calendars are imported")),
     ("import imap", HelpAlone("tested where mail is brought by IMAP")),
     ("import mail", HelpAlone("tested where mail is imported")),
+    ("import vcf", HelpAlone("tested where calendars are imported")),
     ("inspect", Words(&["data"])),
     (
         "lab capture",
