@@ -2,7 +2,7 @@
 
 use crate::backup::command;
 use crate::cli::{
-    BackupArguments, DemoArguments, DomainCommand, Failure, FixupArguments, GroupCommand,
+    BackupArguments, DemoArguments, DomainCommand, ExportCommand, Failure, FixupArguments, GroupCommand,
     HealthcheckArguments, ImportImapArguments, ImportMailArguments, InspectArguments, LabArguments,
     LogCommand, MailInCommand, MailRereadArguments, PersonCommand, PlanArguments, Program, RestoreArguments,
     Terminal, UpgradeArguments,
@@ -14,7 +14,7 @@ use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
     allocators, directory_command, domain_command, fixup_command, healthcheck, imap_import, inspect_command,
-    laboratory, log_command, mail_import, people_command, reread, upgrade,
+    laboratory, log_command, mail_export, mail_import, people_command, reread, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -64,6 +64,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         imap_import::run(&configuration, arguments, terminal)
+    }
+
+    fn export_mail(
+        &self,
+        configuration: Configuration,
+        command: &ExportCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        mail_export::run(&configuration, command, terminal)
     }
 
     fn reread_mail(

@@ -27,7 +27,7 @@ use crate::private;
 
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
-    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
+    ConnectionArguments, ConsoleArguments, DemoArguments, ExportCommand, FixupArguments, GlobalArguments,
     HealthcheckArguments, ImportCommand, ImportImapArguments, ImportMailArguments, InspectArguments,
     LabArguments, LogCommand, MailCommand, MailRereadArguments, PlanArguments, RestoreArguments,
     UpgradeArguments, VerifyArguments,
@@ -85,6 +85,17 @@ pub trait Program {
         &self,
         configuration: Configuration,
         arguments: &ImportImapArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Writes a person's mail as files.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn export_mail(
+        &self,
+        configuration: Configuration,
+        command: &ExportCommand,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -267,6 +278,7 @@ fn dispatch(
         CommandLine::Import { command: ImportCommand::Mail(mail) } => {
             program.import_mail(load()?, &mail, terminal)
         }
+        CommandLine::Export { command } => program.export_mail(load()?, &command, terminal),
         CommandLine::Mail { command: MailCommand::Reread(reread) } => {
             program.reread_mail(load()?, &reread, terminal)
         }
