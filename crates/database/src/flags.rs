@@ -17,7 +17,9 @@ use crate::database::Database;
 use crate::edit::{Prepared, PreparedAttachment, SideEffects, check_as_it_stands};
 use crate::edit_mode::EditMode;
 use crate::error::{DatabaseError, Oversized, Result};
-use crate::flags_field::{FLAGS, MAX_FLAGS, MAX_KEYWORDS, flags_in, has, is_flag};
+use crate::flags_field::{
+    FLAGS, MAX_FLAGS, MAX_KEYWORDS, flag_name, flags_in, has, has_earlier_words, is_flag,
+};
 use crate::folder::FolderChange;
 use crate::guard::Secret;
 use crate::keys;
@@ -173,10 +175,11 @@ impl Database {
         let is_modified = change.unchanged_since.is_some_and(|since| head.change_number > since);
         let flags = if is_modified { before.clone() } else { changed(&before, change)? };
         let (mut prepared, mut folders) = (None, Vec::new());
-        if flags == before && !is_modified {
+        let is_other = !is_modified && (flags != before || has_earlier_words(&fields));
+        if !is_other && !is_modified {
             folders.clone_from(&change.folders);
         }
-        if flags != before {
+        if is_other {
             check_as_it_stands(self, id, Some(&revision.to_string()), access)?;
             prepared = Some(Prepared {
                 id: id.to_owned(),
@@ -243,11 +246,12 @@ fn changed(before: &[String], change: &FlagsChange) -> Result<Vec<String>> {
             return Err(DatabaseError::bad_request(format!("`{flag}` is no flag of a document.")));
         }
     }
-    let kept = before.iter().filter(|flag| !change.replace && !has(&change.remove, flag));
+    let remove: Vec<String> = change.remove.iter().map(|flag| flag_name(flag).to_owned()).collect();
+    let kept = before.iter().filter(|flag| !change.replace && !has(&remove, flag));
     let mut flags: Vec<String> = kept.cloned().collect();
-    for flag in &change.add {
+    for flag in change.add.iter().map(|flag| flag_name(flag)) {
         if !has(&flags, flag) {
-            flags.push(flag.clone());
+            flags.push(flag.to_owned());
         }
     }
     if flags.len() > MAX_FLAGS {

@@ -16,6 +16,16 @@ pub const MAX_FLAG_BYTES: usize = 128;
 /// A database gives at most this many keywords a number. Documents may have others, which folders do not repeat.
 pub const MAX_KEYWORDS: u16 = 200;
 
+/// What earlier versions wrote for a flag, and what it is called (RFC 9051 §2.3.2; `$Forwarded` is of RFC 5788).
+const EARLIER_WORDS: [(&str, &str); 4] =
+    [("answered", "\\Answered"), ("flagged", "\\Flagged"), ("draft", "\\Draft"), ("forwarded", "$Forwarded")];
+
+/// A flag as it is called: what earlier versions wrote as a word of its own means one of those that IMAP knows.
+#[must_use]
+pub fn flag_name(flag: &str) -> &str {
+    EARLIER_WORDS.iter().find(|(word, _)| *word == flag).map_or(flag, |(_, name)| *name)
+}
+
 /// The flags that a document has. What is no text, or too much, is not obeyed.
 pub(crate) fn flags_in(fields: &Fields<'_>) -> Vec<String> {
     let mut flags: Vec<String> = Vec::new();
@@ -25,15 +35,23 @@ pub(crate) fn flags_in(fields: &Fields<'_>) -> Vec<String> {
         text => vec![text],
     };
     for text in texts {
-        if let Value::String(flag) = text
-            && is_flag(&flag)
-            && !has(&flags, &flag)
-            && flags.len() < MAX_FLAGS
-        {
-            flags.push(flag);
+        let Value::String(text) = text else { continue };
+        let flag = flag_name(&text);
+        if is_flag(flag) && !has(&flags, flag) && flags.len() < MAX_FLAGS {
+            flags.push(flag.to_owned());
         }
     }
     flags
+}
+
+/// Whether a document has flags by words of earlier versions, as which its folders may still repeat them.
+pub(crate) fn has_earlier_words(fields: &Fields<'_>) -> bool {
+    let is_earlier = |text: &Value| text.as_str().is_some_and(|text| flag_name(text) != text);
+    match fields.get(FLAGS).and_then(stored_value) {
+        Some(Value::Array(texts)) => texts.iter().any(is_earlier),
+        Some(text) => is_earlier(&text),
+        None => false,
+    }
 }
 
 /// A flag is an atom, perhaps with a backslash before it (RFC 9051 §9, `flag`).

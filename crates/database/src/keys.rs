@@ -36,6 +36,7 @@
 //! | Point | number `G` folder | [`crate::folder::record::FolderState`] |
 //! | Point | number `m` length id folder | [`crate::folder::record::Membership`] |
 //! | Point | number `M` id | what was found out about the document's source, [`crate::outline`]; derived |
+//! | Point | number `R` id | what mail clients see of a document without a source, [`crate::rendering`] |
 //! | Point | number `d` length id person | [`crate::folder::record::Mark`]: what the person has read |
 //! | Point | number `S` id | what only the server may see of the document, [`crate::guard::Secret`] |
 //! | Point | number `p` person | [`crate::folder::record::ReadCounts`] |
@@ -376,6 +377,11 @@ pub fn memberships(number: u32, id: &str) -> Vec<u8> {
 /// What was found out about a document's source.
 pub fn outline(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'M', id.as_bytes())
+}
+
+/// What mail clients see of a document without a source.
+pub fn rendering(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'R', id.as_bytes())
 }
 
 /// The folder at the end of a key of [`membership`].

@@ -39,6 +39,7 @@ mod passed_over;
 mod properties;
 mod quota;
 pub mod read;
+mod rendering;
 pub mod rows;
 mod sizes;
 mod source_facts;
@@ -76,7 +77,7 @@ pub use edit::{Edit, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
 pub use edit_mode::EditMode;
 pub use error::{DatabaseError, InvalidInput, Oversized, Result};
 pub use flags::{FlagsChange, FlagsChanged};
-pub use flags_field::{FLAGS, MAX_FLAG_BYTES, MAX_FLAGS, MAX_KEYWORDS};
+pub use flags_field::{FLAGS, MAX_FLAG_BYTES, MAX_FLAGS, MAX_KEYWORDS, flag_name};
 pub use folder::members::{
     FolderChanges, FolderFeed, FolderMember, FolderMemberChange, FolderMembers, FolderPlace,
     MAX_MEMBERS_AT_ONCE,
@@ -94,6 +95,7 @@ pub use properties::Properties;
 pub use quota::{Quota, QuotaState};
 pub use read::others::ConflictedDocument;
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
+pub use rendering::NewRendering;
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, RowSource, Rows};
 pub use sizes::DatabaseSizes;
 pub use source_facts::{INTERNAL_DATE, SOURCE_ATTACHMENT, SOURCE_START, WIRE_SIZE};

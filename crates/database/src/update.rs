@@ -16,6 +16,7 @@ mod outline;
 mod place;
 pub(crate) mod purge;
 pub(crate) mod records;
+mod rendering;
 mod secret;
 pub(crate) mod together;
 pub(crate) mod undelete;

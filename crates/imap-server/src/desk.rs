@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::select_all;
 use roaring::RoaringBitmap;
 use scrinium_credentials::Protocol;
 use scrinium_credentials::sasl::Claim;
@@ -20,7 +21,7 @@ use crate::folder::{self, Ground};
 use crate::hiding::Hiding;
 use crate::mail_file::{MailFile, Place, refusal_of};
 use crate::mailboxes;
-use crate::notify::{self, News, Watched};
+use crate::notify::{self, Before, News, Watched};
 use crate::surroundings::Surroundings;
 use crate::tracker::FolderTracker;
 use crate::transfer::deletion;
@@ -56,7 +57,7 @@ pub(crate) struct Desk {
     /// What was looked for last, and where it can be.
     found: Option<(Vec<SearchKey>, Arc<RoaringBitmap>)>,
     /// What was told of mailboxes that NOTIFY watches, with news of the person's own database.
-    watched: Option<(Watched, watch::Receiver<u64>)>,
+    watched: Option<(Watched, Vec<watch::Receiver<u64>>)>,
 }
 
 impl Desk {
@@ -100,25 +101,23 @@ impl Desk {
     }
 
     /// Completes when something has changed in the database of the folder that is selected since it was last asked about; or, where
-    /// others are watched as well, in the person's own.
+    /// others are watched as well, in one of theirs.
     pub(crate) async fn changed(&mut self, watches_others: bool) {
         let selected = self.folder.as_mut().map(|folder| &mut folder.changes);
         let own = self.watched.as_mut().map(|(_, changes)| changes).filter(|_| watches_others);
         tokio::select! {
             () = has_changed(selected) => {}
-            () = has_changed(own) => {}
+            () = any_has_changed(own) => {}
         }
     }
 
-    async fn events(&mut self, mut question: EventQuestion) -> Answer {
+    async fn events(&mut self, question: EventQuestion) -> Answer {
         let before = self.watched.take().map(|(watched, _)| watched).filter(|_| question.cursor.is_some());
-        let is_own = self.folder.as_ref().is_some_and(|folder| folder.handle.place == Place::Own);
-        question.selected = question.selected.filter(|_| is_own);
-        let (append_bytes, cursor) = (self.append_bytes, question.cursor.unwrap_or(0).saturating_add(1));
-        let looked = self
-            .visitor
-            .work(move |person, shared| notify::news(shared, person, &question, (before, append_bytes)))
-            .await;
+        let selected = self.folder.as_ref().map(|folder| folder.handle.place.clone());
+        let before = Before { watched: before, append_limit: self.append_bytes, selected };
+        let cursor = question.cursor.unwrap_or(0).saturating_add(1);
+        let looked =
+            self.visitor.work(move |person, shared| notify::news(shared, person, &question, before)).await;
         match looked {
             Ok(News { events, is_more, watched, changes }) => {
                 self.watched = Some((watched, changes));
@@ -294,6 +293,16 @@ async fn has_changed(changes: Option<&mut watch::Receiver<u64>>) {
         return;
     }
     std::future::pending::<()>().await;
+}
+
+/// The same of several.
+async fn any_has_changed(all: Option<&mut Vec<watch::Receiver<u64>>>) {
+    let each: Vec<_> =
+        all.into_iter().flatten().map(|changes| Box::pin(has_changed(Some(changes)))).collect();
+    if each.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    select_all(each).await;
 }
 
 /// The message that was brought takes the place of another one (RFC 8508), in one batch.

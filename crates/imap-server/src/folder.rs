@@ -13,9 +13,11 @@ use scrinium_imap::{
     MessageFlags, StoreQuestion, StoredEntry, SystemFlags,
 };
 use scrinium_imap_wire::{Flag, SequenceSet, StoreAction};
+use scrinium_mail::field;
 use scrinium_mailbox::{
     FolderIndex as _, FolderView, Messages as Named, NumberSet, Picked, Selection, Span, narrow, select,
 };
+use serde_json::Value;
 
 use crate::desk::FolderHandle;
 use crate::mail_file::{MailFile, refusal_of};
@@ -189,6 +191,13 @@ impl FolderDesk<'_> {
         Ok(found)
     }
 
+    /// Keeps what those of them are to mail clients that have no source, all at once: one by one each would wait for the disk.
+    pub(crate) fn freeze(&self, found: &[Found]) -> Result<()> {
+        let without_source = found.iter().filter(|found| found.member.facts.content.is_none());
+        let ids: Vec<&str> = without_source.map(|found| found.member.id.as_str()).collect();
+        self.messages.freeze(&self.file.database, &ids, &self.file.access)
+    }
+
     /// A message as the session tells it.
     pub(crate) fn entry(&self, found: &Found, tracked: &Tracked) -> Result<Entry> {
         let Found { picked, member, mod_seq } = found;
@@ -198,8 +207,10 @@ impl FolderDesk<'_> {
             None => {
                 // It has no source: what it becomes is as long as it is.
                 let content = content_id(database, &member.id, Some(&self.revision(&member.id)?));
-                let bytes = self.messages.open(database, &content, &self.file.access)?.bytes();
-                (content, bytes)
+                match self.messages.known_bytes(&content) {
+                    Some(bytes) => (content, bytes),
+                    None => self.messages.composed(database, &member.id, &self.file.access)?,
+                }
             }
         };
         let added = date_time(i64::try_from(member.added_ms).unwrap_or(i64::MAX), 0)?;
@@ -217,7 +228,7 @@ impl FolderDesk<'_> {
             bytes,
             internal_date,
             save_date: Some(added),
-            email_id: email_id(&member.id),
+            email_id: object_id('M', &member.id),
             thread_id: None,
             content,
             map: None,
@@ -280,6 +291,7 @@ impl FolderDesk<'_> {
         let mut found = self.found(&numbered.collect::<Vec<_>>())?;
         found.retain(|found| found.mod_seq > told_to && found.mod_seq <= end);
         found.sort_by_key(|found| found.mod_seq);
+        self.freeze(&found)?;
         let changed = found.iter().map(|found| self.entry(found, tracked)).collect::<Result<_>>()?;
         Ok(FolderOutcome::Synced { changed, told_to: end, is_more })
     }
@@ -332,14 +344,38 @@ impl FolderDesk<'_> {
             let picked: Vec<Picked> = found.iter().map(|found| found.picked).collect();
             found = self.found(&picked)?;
         }
+        self.freeze(&found)?;
         let mut entries = Vec::with_capacity(found.len());
         for found in &found {
             let mut entry = self.entry(found, &now)?;
             entry.was_changed = changed.contains(entry.uid);
+            if question.threads {
+                entry.thread_id = self.thread_id(&found.member.id)?;
+            }
             self.add_content(&mut entry, found, question)?;
             entries.push(entry);
         }
         Ok(FolderOutcome::Entries { entries, rest: step.rest, missing: step.missing })
+    }
+
+    /// The conversation that a message belongs to (RFC 8474, section 5.2): the message that began it, as far as this one knows. `None`: it
+    /// has left in this moment.
+    pub(crate) fn thread_id(&self, id: &str) -> Result<Option<String>> {
+        let database = &self.file.database;
+        let document = match database.read(id, &scrinium_database::ReadOptions::default(), &self.file.access)
+        {
+            Err(DatabaseError::NotFound { .. }) => return Ok(None),
+            found => found?,
+        };
+        let memo = document.json.to_object().unwrap_or_default();
+        let first = |name: &str| match memo.get(name)? {
+            Value::Array(texts) => texts.iter().find_map(Value::as_str),
+            text => text.as_str(),
+        };
+        let root = [field::REFERENCES, field::IN_REPLY_TO, field::MESSAGE_ID]
+            .into_iter()
+            .find_map(|name| first(name).map(str::trim).filter(|text| !text.is_empty()));
+        Ok(Some(object_id('T', root.unwrap_or(id))))
     }
 
     fn add_content(&self, entry: &mut Entry, found: &Found, question: &EntriesQuestion) -> Result<()> {
@@ -568,7 +604,7 @@ fn own_changes(entries: &[StoredEntry]) -> Option<(u64, u64)> {
 }
 
 /// RFC 8474: the same wherever the message is.
-fn email_id(id: &str) -> String {
-    let hash = blake3::hash(id.as_bytes()).to_hex();
-    format!("M{}", hash.get(..32).unwrap_or_default())
+fn object_id(kind: char, of: &str) -> String {
+    let hash = blake3::hash(of.as_bytes()).to_hex();
+    format!("{kind}{}", hash.get(..32).unwrap_or_default())
 }

@@ -23,7 +23,9 @@ mod mail_file;
 mod mailboxes;
 mod maildrop;
 mod message;
+mod metadata;
 mod notify;
+mod opening;
 mod pop3;
 mod protocol;
 mod search;
@@ -36,6 +38,7 @@ mod visitor;
 mod words;
 
 pub use hiding::HiddenCapability;
+pub use opening::OPENING_ROLE;
 pub use pop3::Pop3Protocol;
 pub use protocol::ImapProtocol;
-pub use surroundings::{MailAccess, MailAccessOptions};
+pub use surroundings::{MailAccess, MailAccessOptions, Opening, OpeningWatch};

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::desk::{FolderHandle, OpenFolder};
 use crate::mail_file::{DATABASES, LEVEL, MailFile, Place, USERS, folder_of, mailbox_of, rights_of};
+use crate::metadata::{self, PrivateEntries};
 use crate::surroundings::Surroundings;
 use crate::tracker::number_of;
 
@@ -87,8 +88,13 @@ pub(crate) fn answer(
                 Ok(Answer::Refused(Refusal::new("CANNOT", text)))
             })
         }
-        // Their capabilities are hidden.
-        MailboxRequest::SetQuota(..) | MailboxRequest::GetMetadata(..) | MailboxRequest::SetMetadata(..) => {
+        MailboxRequest::GetMetadata(mailbox, asked, depth) => {
+            metadata::get(shared, person, mailbox.as_ref(), (&asked, depth))
+        }
+        MailboxRequest::SetMetadata(mailbox, entries) => {
+            metadata::set(shared, person, mailbox.as_ref(), entries)
+        }
+        MailboxRequest::SetQuota(..) => {
             Ok(Answer::Refused(Refusal::new("CANNOT", "This cannot be done by a mail client here")))
         }
     };
@@ -143,6 +149,8 @@ impl Office<'_> {
         let mut there = Self::there(&files)?;
         let own = files.first().ok_or_else(DatabaseError::missing)?;
         let subscribed = own_subscriptions(own)?;
+        let wants_metadata = !question.metadata.is_empty();
+        let private = wants_metadata.then(|| PrivateEntries::of(own)).transpose()?;
         self.add_subscribed((&mut files, &mut there), &subscribed)?;
         let mut names: BTreeSet<Vec<&str>> = BTreeSet::new();
         let all: Vec<&str> = if question.only_subscribed {
@@ -163,7 +171,7 @@ impl Office<'_> {
             .filter(|name| name.starts_with(&question.prefix));
         let mut mailboxes = Vec::new();
         for name in rest.by_ref().take(question.limit) {
-            mailboxes.push(self.info(name, (&files, &there, &subscribed), question)?);
+            mailboxes.push(self.info(name, (&files, &there, &subscribed), (question, private.as_ref()))?);
         }
         let is_more = rest.next().is_some();
         Ok(Answer::Mailboxes { mailboxes, is_more })
@@ -173,7 +181,7 @@ impl Office<'_> {
         &self,
         name: String,
         (files, there, subscribed): (&[MailFile], &Listed, &BTreeSet<String>),
-        question: &ListQuestion,
+        (question, private): (&ListQuestion, Option<&PrivateEntries>),
     ) -> Result<MailboxInfo> {
         let found = there.get(&name).and_then(|(index, folder)| Some((files.get(*index)?, folder)));
         let within = format!("{name}{LEVEL}");
@@ -192,7 +200,10 @@ impl Office<'_> {
             special_uses: special_use.map(special_use_name).into_iter().collect(),
             rights: found.filter(|_| question.wants_rights).map(|(file, _)| file.rights()),
             status: found.filter(|_| wants_status).map(numbers).transpose()?,
-            metadata: Vec::new(),
+            metadata: match (found, private) {
+                (Some(found), Some(private)) => private.of_mailbox(found, &question.metadata, Some(0)),
+                _ => Vec::new(),
+            },
             name,
         })
     }
@@ -515,7 +526,7 @@ fn special_use_name(special_use: SpecialUse) -> String {
 }
 
 /// RFC 8474: the same under another name, and never that of another mailbox.
-fn mailbox_id(file: &MailFile, info: &FolderInfo) -> String {
+pub(crate) fn mailbox_id(file: &MailFile, info: &FolderInfo) -> String {
     let id = folder_id(info);
     match file.place {
         Place::Own => id,

@@ -33,8 +33,6 @@ const LONG_OUTLINE_BYTES: usize = 4 << 20;
 /// What is known of a message once it was read.
 pub(crate) struct Known {
     pub(crate) map: Arc<MessageMap>,
-    /// The hash of what was composed: the directory may make something else of it later.
-    composed: Option<blake3::Hash>,
     /// As of [`Outline`].
     places: Option<Vec<Place>>,
     held_bytes: usize,
@@ -42,32 +40,25 @@ pub(crate) struct Known {
 
 impl Known {
     /// `stored_bytes`: how long it is as it is stored, which says how much memory its texts take.
-    fn new(outline: Outline, composed: Option<blake3::Hash>, stored_bytes: Option<usize>) -> Self {
+    fn new(outline: Outline, stored_bytes: Option<usize>) -> Self {
         let Outline { map, places } = outline;
         let texts_bytes = stored_bytes.map_or(LONG_OUTLINE_BYTES, |bytes| bytes * 2);
         let held_bytes = map.parts.len() * size_of::<MapPart>() + texts_bytes;
-        Self { map: Arc::new(map), composed, places, held_bytes }
+        Self { map: Arc::new(map), places, held_bytes }
     }
 }
 
 /// Where bytes of a message come from.
 enum Origin {
     Attachment { reader: Box<AttachmentReader>, start: u64 },
-    Composed(MessageSource, blake3::Hash),
+    Composed(MessageSource),
 }
 
 impl Origin {
-    fn composed(&self) -> Option<blake3::Hash> {
-        match self {
-            Self::Composed(_, hash) => Some(*hash),
-            Self::Attachment { .. } => None,
-        }
-    }
-
     fn read(&self, offset: u64, most: usize) -> Result<bytes::Bytes> {
         match self {
             Self::Attachment { reader, start } => reader.read(start.saturating_add(offset), most),
-            Self::Composed(source, _) => source
+            Self::Composed(source) => source
                 .piece(offset, most)
                 .map_err(|error| DatabaseError::Internal { reason: error.to_string() }),
         }
@@ -138,9 +129,6 @@ impl Messages {
         let (id, revision) = document_of(database, content).ok_or_else(DatabaseError::missing)?;
         let origin = self.origin(database, (&id, revision.as_deref()), access)?;
         let known = self.kept.lock().outlines.get(content).cloned();
-        if known.as_ref().is_some_and(|known| known.composed != origin.composed()) {
-            return Err(DatabaseError::missing());
-        }
         let outline = match known {
             Some(outline) => outline,
             None => self.keep(content, find_out(database, &id, &origin, access)?),
@@ -164,7 +152,7 @@ impl Messages {
         }
         let Some(stored) = stored_outline(database, (content, source), access)? else { return Ok(None) };
         let outline = Outline::decode(&stored);
-        Ok(outline.map(|outline| self.keep(content, Known::new(outline, None, Some(stored.len())))))
+        Ok(outline.map(|outline| self.keep(content, Known::new(outline, Some(stored.len())))))
     }
 
     /// What is kept of a document's message, for a copy of it.
@@ -227,12 +215,39 @@ impl Messages {
             let start = memo.get(scrinium_database::SOURCE_START).and_then(Value::as_u64).unwrap_or(0);
             return Ok(Origin::Attachment { reader, start });
         }
-        if revision.is_none_or(|revision| Some(revision) != memo.get("_rev").and_then(Value::as_str)) {
-            return Err(DatabaseError::missing());
-        }
-        let source = self.composer.compose(database, (id, &memo), access)?;
-        let hash = hash_of(&source)?;
-        Ok(Origin::Composed(source, hash))
+        let Some(revision) = revision else { return Err(DatabaseError::missing()) };
+        let (source, now) = self.composer.frozen(database, id, access)?;
+        if now == revision { Ok(Origin::Composed(source)) } else { Err(DatabaseError::missing()) }
+    }
+
+    /// How long a message is, where it was read whole of late.
+    pub(crate) fn known_bytes(&self, content: &ContentId) -> Option<u64> {
+        self.kept.lock().outlines.get(content).map(|known| known.map.bytes)
+    }
+
+    /// The content of a document without a source as it is now, and its length. Blocks.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub(crate) fn composed(
+        &self,
+        database: &Arc<Database>,
+        id: &str,
+        access: &Access,
+    ) -> Result<(ContentId, u64)> {
+        let (source, revision) = self.composer.frozen(database, id, access)?;
+        let content = content_id(database, id, Some(&revision));
+        let known = find_out(database, id, &Origin::Composed(source), access)?;
+        let bytes = self.keep(&content, known).map.bytes;
+        Ok((content, bytes))
+    }
+
+    /// Keeps what these documents are to mail clients, in one batch, where that is not known yet. Blocks.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub(crate) fn freeze(&self, database: &Arc<Database>, ids: &[&str], access: &Access) -> Result<()> {
+        if ids.is_empty() { Ok(()) } else { self.composer.freeze(database, ids, access) }
     }
 
     fn keep(&self, content: &ContentId, known: Known) -> Arc<Known> {
@@ -302,21 +317,6 @@ impl OpenMessage {
     }
 }
 
-fn hash_of(source: &MessageSource) -> Result<blake3::Hash> {
-    let mut hasher = blake3::Hasher::new();
-    let mut position = 0;
-    loop {
-        let piece = source
-            .piece(position, PIECE_BYTES)
-            .map_err(|error| DatabaseError::Internal { reason: error.to_string() })?;
-        if piece.is_empty() {
-            return Ok(hasher.finalize());
-        }
-        hasher.update(&piece);
-        position += piece.len() as u64;
-    }
-}
-
 /// Reads until the header has ended.
 fn beginning_of(origin: &Origin, bytes: u64) -> Result<Option<Beginning>> {
     let mut form = Form::default();
@@ -355,17 +355,17 @@ fn stored_outline(
 fn find_out(database: &Arc<Database>, id: &str, origin: &Origin, access: &Access) -> Result<Known> {
     let source = match origin {
         Origin::Attachment { reader, .. } => reader.content_name,
-        Origin::Composed(_, hash) => {
+        Origin::Composed(_) => {
             let outline = outline_of(origin)?;
             let stored_bytes = outline.encode().map(|stored| stored.len());
-            return Ok(Known::new(outline, Some(*hash), stored_bytes));
+            return Ok(Known::new(outline, stored_bytes));
         }
     };
     let content = content_id(database, id, None);
     if let Some(stored) = stored_outline(database, (&content, &source), access)?
         && let Some(outline) = Outline::decode(&stored)
     {
-        return Ok(Known::new(outline, None, Some(stored.len())));
+        return Ok(Known::new(outline, Some(stored.len())));
     }
     let outline = outline_of(origin)?;
     let stored = outline.encode();
@@ -375,7 +375,7 @@ fn find_out(database: &Arc<Database>, id: &str, origin: &Origin, access: &Access
     {
         tracing::debug!(%error, "what was found out about a message is not kept");
     }
-    Ok(Known::new(outline, None, stored_bytes))
+    Ok(Known::new(outline, stored_bytes))
 }
 
 fn outline_of(origin: &Origin) -> Result<Outline> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use scrinium_imap::{Capability, ServerOptions};
+use scrinium_imap::ServerOptions;
 use scrinium_port::{Arrival, ConversationSettings, Ending, PortSecurity, Protocol, converse};
 
 use crate::connection::Connection;
@@ -14,9 +14,6 @@ use crate::surroundings::MailAccess;
 
 /// How long a client may take for 16 KB of what is ready.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-
-/// What is not there yet: what it would ask cannot be answered.
-const HIDDEN: [Capability; 2] = [Capability::Metadata, Capability::ListMetadata];
 
 /// IMAP at ports.
 pub struct ImapProtocol {
@@ -46,7 +43,6 @@ impl ImapProtocol {
         session.hidden = session.hidden.and(hiding.hidden_from_everybody());
         session.has_certificate = security.tls.is_some();
         session.has_tokens = access.0.tokens.is_some();
-        session.hidden = HIDDEN.into_iter().fold(session.hidden, scrinium_imap::CapabilitySet::with);
         let local_session = ServerOptions { requires_tls: false, is_local: true, ..session.clone() };
         let settings = ConversationSettings {
             security,

@@ -113,6 +113,7 @@ impl FolderDesk<'_> {
         let context = self.context(view, question);
         let limit = usize::try_from(question.limit).unwrap_or(usize::MAX).max(1);
         let (mut matching, mut read) = (Vec::new(), 0);
+        let wants_threads = any_key(&question.keys, &|key| matches!(key, SearchKey::ThreadId(_)));
         let candidates = candidates.as_ref().unwrap_or(&tracked.present);
         let some = walk.some(view, tracked, (candidates, BY_FOLDER));
         let is_last = some.len() < BY_FOLDER;
@@ -124,6 +125,10 @@ impl FolderDesk<'_> {
             let found = found?;
             walk.pass(found.picked.uid);
             let mut entry = self.entry(&found, tracked)?;
+            if wants_threads {
+                read += 1;
+                entry.thread_id = self.thread_id(&found.member.id)?;
+            }
             let is_match = match matches_without_text(&question.keys, &entry, context) {
                 Some(is_match) => is_match,
                 None => {
@@ -153,12 +158,15 @@ impl FolderDesk<'_> {
     /// As [`found`](Self::found), which wants UIDs that ascend, in the order given.
     fn in_order(&self, picked: &[Picked]) -> Result<Vec<Found>> {
         let is_descending = picked.first().map(|first| first.uid) > picked.last().map(|last| last.uid);
-        if !is_descending {
-            return self.found(picked);
+        let mut ascending = picked.to_vec();
+        if is_descending {
+            ascending.reverse();
         }
-        let ascending: Vec<Picked> = picked.iter().rev().copied().collect();
         let mut found = self.found(&ascending)?;
-        found.reverse();
+        self.freeze(&found)?;
+        if is_descending {
+            found.reverse();
+        }
         Ok(found)
     }
 
@@ -300,14 +308,18 @@ impl FolderDesk<'_> {
 
 /// Whether keys ask for more of a text than its header.
 fn needs_body(keys: &[SearchKey]) -> bool {
+    any_key(keys, &|key| matches!(key, SearchKey::Body(_) | SearchKey::Text(_)))
+}
+
+/// Whether one of the keys, or of those within them, is like this.
+fn any_key(keys: &[SearchKey], is_one: &dyn Fn(&SearchKey) -> bool) -> bool {
     keys.iter().any(|key| match key {
-        SearchKey::Body(_) | SearchKey::Text(_) => true,
-        SearchKey::And(keys) => needs_body(keys),
+        SearchKey::And(keys) => any_key(keys, is_one),
         SearchKey::Or(one, other) => {
-            needs_body(std::slice::from_ref(one)) || needs_body(std::slice::from_ref(other))
+            any_key(std::slice::from_ref(one), is_one) || any_key(std::slice::from_ref(other), is_one)
         }
-        SearchKey::Not(key) | SearchKey::Fuzzy(key) => needs_body(std::slice::from_ref(key)),
-        _ => false,
+        SearchKey::Not(key) | SearchKey::Fuzzy(key) => any_key(std::slice::from_ref(key), is_one),
+        key => is_one(key),
     })
 }
 

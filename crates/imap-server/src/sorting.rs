@@ -292,7 +292,9 @@ impl FolderDesk<'_> {
 
     fn read_rows(&self, tracked: &Tracked, uids: &[u32], read: &mut Vec<SortNumbers>) -> Result<()> {
         let picked: Vec<Picked> = uids.iter().map(|uid| Picked { uid: *uid, number: 0 }).collect();
-        for found in self.found(&picked)? {
+        let found = self.found(&picked)?;
+        self.freeze(&found)?;
+        for found in found {
             match self.sort_numbers(found, tracked) {
                 Ok(numbers) => read.push(numbers),
                 Err(DatabaseError::NotFound { .. }) => {}

@@ -1,7 +1,9 @@
 //! What all sessions of IMAP and POP3 share.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use scrinium_accounting::Accounts;
 use scrinium_catalog::Databases;
 use scrinium_clock::Clock;
@@ -34,6 +36,22 @@ pub struct MailAccessOptions {
     pub workers: WorkerPool,
     /// The time.
     pub clock: Clock,
+    /// Hears of each who opens the mail of somebody else in that one's name; `None`: nobody may.
+    pub opened_by_others: Option<OpeningWatch>,
+}
+
+/// Hears of an opening before the one who opens is let in. It must not wait.
+pub type OpeningWatch = Arc<dyn Fn(&Opening<'_>) + Send + Sync>;
+
+/// Somebody opens the mail of somebody else.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'o> {
+    /// The short name of the one who has logged in.
+    pub by: &'o str,
+    /// The id of the person whose mail it is.
+    pub of: &'o str,
+    /// Where from.
+    pub address: IpAddr,
 }
 
 /// The mail databases as the ports of IMAP and POP3 see them: what is known of folders and messages is known to both.
@@ -54,10 +72,12 @@ impl MailAccess {
             accounts: options.accounts,
             workers: options.workers,
             clock: options.clock,
+            opened_by_others: options.opened_by_others,
             messages: Messages::new(composer),
             trackers: Trackers::default(),
             sorts: Sorts::default(),
             maildrops: Maildrops::default(),
+            metadata: Mutex::default(),
         }))
     }
 }
@@ -72,9 +92,12 @@ pub(crate) struct Surroundings {
     pub(crate) accounts: Accounts,
     pub(crate) workers: WorkerPool,
     pub(crate) clock: Clock,
+    pub(crate) opened_by_others: Option<OpeningWatch>,
     pub(crate) messages: Messages,
     pub(crate) trackers: Trackers,
     pub(crate) sorts: Sorts,
     /// Those that sessions of POP3 have open.
     pub(crate) maildrops: Maildrops,
+    /// Held by who changes what is noted of mailboxes.
+    pub(crate) metadata: Mutex<()>,
 }

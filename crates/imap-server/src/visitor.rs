@@ -6,14 +6,15 @@ use scrinium_accounting::Account;
 use scrinium_credentials::sasl::{Claim, ScramAccount};
 use scrinium_credentials::{Answer as Denial, Protection, Protocol};
 use scrinium_database::Result;
-use scrinium_directory::{Approach, Login, LoginError, Person};
+use scrinium_directory::{Approach, Found, Login, LoginError, NameLookup, Person};
 use scrinium_imap::{ContentId, Refusal};
 use scrinium_mailbox::Span;
 use scrinium_port::{Link, Secrecy};
 
 use crate::mail_file::{MailFile, Place, refusal_of};
 use crate::message::OpenMessage;
-use crate::surroundings::Surroundings;
+use crate::opening::{may_open, opened};
+use crate::surroundings::{Opening, Surroundings};
 
 /// What a client hears who is not served: as IMAP has it.
 pub(crate) type Refused<T> = std::result::Result<T, Refusal>;
@@ -31,6 +32,8 @@ pub(crate) struct Visitor {
 struct Admitted {
     login: Login,
     account: Account,
+    /// In whose name, if not their own.
+    opened: Option<Arc<Person>>,
 }
 
 impl Visitor {
@@ -56,13 +59,23 @@ impl Visitor {
         let shared = Arc::clone(&self.shared);
         let known = |name: String| shared.resolver.login_name(&name).to_owned();
         (claim.name, claim.act_as) = (claim.name.map(known), claim.act_as.map(known));
+        // Where nobody may, the gate refuses it.
+        let watch = shared.opened_by_others.as_ref().filter(|_| self.protocol == Protocol::Imap);
+        let name = watch.and_then(|_| claim.act_as.take());
         let protection = if secrecy.is_protected() { Protection::Protected } else { Protection::Open };
         let approach = Approach { protocol: self.protocol, protection, address: self.link.peer.address };
         let login = shared.logins.prove_claim(&claim, shared.tokens.as_deref(), &approach).await?;
-        let person = Arc::clone(&login.person);
-        // From now on the connection is the person's.
+        let opened = match name {
+            Some(name) => opened(&*shared.directory, &login.person, &name)?,
+            None => None,
+        };
+        if let (Some(of), Some(watch)) = (&opened, watch) {
+            watch(&Opening { by: &login.person.short_name, of: &of.id, address: self.link.peer.address });
+        }
+        let person = Arc::clone(opened.as_ref().unwrap_or(&login.person));
+        // From now on the connection is that of the one who has logged in.
         let account = self.link.account(&login.person.holder(), &shared.accounts);
-        self.admitted = Some(Admitted { login, account });
+        self.admitted = Some(Admitted { login, account, opened });
         Ok(person)
     }
 
@@ -72,8 +85,15 @@ impl Visitor {
 
     /// Who has logged in, as they are now.
     fn person(&self) -> Refused<Arc<Person>> {
-        let login = self.admitted.as_ref().map(|admitted| &admitted.login);
-        let person = login.and_then(|login| self.shared.logins.still_in(login, self.protocol));
+        let person = self.admitted.as_ref().and_then(|admitted| {
+            let by = self.shared.logins.still_in(&admitted.login, self.protocol)?;
+            let Some(opened) = &admitted.opened else { return Some(by) };
+            // They may be another one by now, or one whose mail nobody else opens.
+            match self.shared.directory.find(&opened.short_name) {
+                Found::Person(now) if now.id == opened.id && may_open(&by, &now) => Some(now),
+                _ => None,
+            }
+        });
         person.ok_or_else(|| {
             Refusal::new(
                 "EXPIRED",

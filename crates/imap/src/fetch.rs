@@ -115,6 +115,7 @@ impl ServerSession {
             map: MapNeed::Nothing,
             source_bytes: 0,
             marks_seen: false,
+            threads: attributes.contains(&FetchAttribute::ThreadId),
         };
         let read_only = self.selected.as_ref().is_none_or(|selected| selected.read_only);
         for attribute in attributes {
@@ -124,7 +125,7 @@ impl ServerSession {
             question.marks_seen |= seen && !read_only;
         }
         let most = match (question.source_bytes, question.map) {
-            (0, MapNeed::Nothing) => u32::MAX,
+            (0, MapNeed::Nothing) if !question.threads => u32::MAX,
             (0, _) => MAP_ENTRIES,
             _ => CONTENT_ENTRIES,
         };

@@ -78,6 +78,7 @@ impl ServerSession {
                     map: MapNeed::Nothing,
                     source_bytes: 0,
                     marks_seen: false,
+                    threads: false,
                 });
                 self.ask_folder(question, Task::Open(task))
             }

@@ -336,6 +336,8 @@ pub struct EntriesQuestion {
     pub source_bytes: u32,
     /// They are seen by it.
     pub marks_seen: bool,
+    /// Whether the conversations that they belong to are asked for ([`Entry::thread_id`]).
+    pub threads: bool,
 }
 
 /// A change of flags.
@@ -491,6 +493,7 @@ pub struct Entry {
     pub internal_date: DateTime,
     pub save_date: Option<DateTime>,
     pub email_id: String,
+    /// Where it is asked for.
     pub thread_id: Option<String>,
     pub content: ContentId,
     /// Where it is asked for.

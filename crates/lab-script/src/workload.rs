@@ -23,6 +23,7 @@ const CARRIED: &[(&str, &str)] = &carried![
     "groupware_b",
     "idle",
     "imap",
+    "imap-idle",
     "mail-only",
     "mail-routing-hub",
     "maildb",

@@ -13,6 +13,7 @@ mod address;
 mod authors;
 mod calendars;
 mod envelope;
+pub mod export;
 pub mod import;
 mod inbox;
 mod incoming;

@@ -57,8 +57,8 @@ pub mod field {
     pub const FILE_TYPES: &str = "$FileTypes";
     /// Their sizes in bytes, decoded: a list of numbers.
     pub const FILE_SIZES: &str = "$FileSizes";
-    /// What its mail program said of an imported message: a list of `answered`, `forwarded`, `flagged`, `draft`.
-    pub const FLAGS: &str = "$Flags";
+    /// Its flags, as mail programs know them: a list of `\Answered`, `\Flagged`, `\Draft`, `$Forwarded` and keywords.
+    pub const FLAGS: &str = scrinium_database::FLAGS;
     /// Under which headings it is shown: a list of texts.
     pub const CATEGORIES: &str = "Categories";
     /// Who hears of failures of a message that came by SMTP: an address, or an empty text for a message about which nobody is

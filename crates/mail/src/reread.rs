@@ -10,6 +10,7 @@ use std::time::Duration;
 use scrinium_assertion::never;
 use scrinium_database::{
     Access, AttachmentReader, Database, DatabaseError, Edit, EditMode, ReadOptions, RowQuery, Update,
+    flag_name,
 };
 use scrinium_statistics::Task;
 use serde_json::{Map, Value, json};
@@ -214,8 +215,10 @@ fn read_again(
     database: &Arc<Database>,
     stored: &Map<String, Value>,
 ) -> Result<Option<Map<String, Value>>, DatabaseError> {
-    if !is_of_message(stored) {
-        return Ok(None);
+    let mut changed = stored.clone();
+    let renamed = name_flags(&mut changed);
+    if !is_of_message(&changed) {
+        return Ok(renamed.then_some(changed));
     }
     let revision = stored.get("_rev").and_then(Value::as_str);
     let source =
@@ -229,9 +232,8 @@ fn read_again(
         fresh = read(Some(delivered_s))?;
     }
     if READ_FIELDS.iter().all(|name| is_same(name, stored.get(*name), fresh.get(*name))) {
-        return Ok(None);
+        return Ok(renamed.then_some(changed));
     }
-    let mut changed = stored.clone();
     for name in READ_FIELDS {
         match fresh.remove(name) {
             Some(value) => changed.insert(name.to_owned(), value),
@@ -239,6 +241,19 @@ fn read_again(
         };
     }
     Ok(Some(changed))
+}
+
+/// Gives flags that an earlier release wrote in words of its own the names that mail programs know; whether there were any.
+fn name_flags(document: &mut Map<String, Value>) -> bool {
+    let Some(Value::Array(flags)) = document.get_mut(field::FLAGS) else { return false };
+    let mut renamed = false;
+    for flag in flags {
+        let name = flag.as_str().map(flag_name).filter(|name| flag != name).map(str::to_owned);
+        if let Some(name) = name {
+            (*flag, renamed) = (Value::from(name), true);
+        }
+    }
+    renamed
 }
 
 /// Whether a document is a memo whose fields come from the message that it has. A draft is its author's.
@@ -249,7 +264,7 @@ fn is_of_message(stored: &Map<String, Value>) -> bool {
     stored.get(field::FORM).and_then(Value::as_str) == Some(MEMO_FORM)
         && says("content_type").and_then(Value::as_str) == Some(SOURCE_CONTENT_TYPE)
         && says("length").is_some_and(|length| stored.get(field::SIZE) == Some(length))
-        && !flags.is_some_and(|flags| flags.iter().any(|flag| flag == "draft"))
+        && !flags.is_some_and(|flags| flags.iter().any(|flag| flag == "\\Draft"))
 }
 
 /// When a memo was delivered, where only the mbox that it lay in said so and the message does not.

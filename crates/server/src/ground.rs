@@ -13,6 +13,7 @@ use scrinium_clock::Clock;
 use scrinium_credentials::sasl::{ServerEndPoint, server_end_point};
 use scrinium_database::Properties;
 use scrinium_directory::{Found, NameLookup};
+use scrinium_mail::export::ExportFormat;
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::OutboundControls;
 use scrinium_replication::Replicator;
@@ -37,7 +38,7 @@ use crate::messages::{self, MessageLevel};
 use crate::person_export::{self, Export};
 use crate::storage::pool_threads;
 use crate::tls::CertificateKeeper;
-use crate::{Shutdown, attachments, compaction, machine, reread, settle, tls, volumes};
+use crate::{Shutdown, attachments, compaction, machine, mail_export, reread, settle, tls, volumes};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -382,6 +383,19 @@ impl ServerParts for Ground {
         };
         let export = Export::new(directory, person, &self.settings());
         let folder = person_export::begin(export, &self.tasks)?;
+        let text = format!("It is written into {}; show tasks shows how far it is.\n", folder.display());
+        Ok(Reply { text, data: json!({"folder": folder}) })
+    }
+
+    fn export_mail(&self, name: &str, format: ExportFormat) -> Result<Reply, String> {
+        let requests = self.requests().ok_or_else(|| "the server is about to stop".to_owned())?;
+        let directory = requests.directory();
+        let name = name.trim_matches('"');
+        let Found::Person(person) = directory.find(name) else {
+            return Err(format!("no person of the directory, or more than one, is called {name:?}"));
+        };
+        let export = mail_export::Export::new(directory, person, (&self.settings(), format))?;
+        let folder = mail_export::begin(export, &self.tasks)?;
         let text = format!("It is written into {}; show tasks shows how far it is.\n", folder.display());
         Ok(Reply { text, data: json!({"folder": folder}) })
     }

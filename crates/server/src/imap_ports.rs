@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use scrinium_catalog::Databases;
 use scrinium_directory::Directory;
-use scrinium_imap_server::{HiddenCapability, ImapProtocol, MailAccess, MailAccessOptions, Pop3Protocol};
+use scrinium_imap_server::{
+    HiddenCapability, ImapProtocol, MailAccess, MailAccessOptions, Opening, OpeningWatch, Pop3Protocol,
+};
 use scrinium_port::{Port, PortCounters, PortSecurity};
 
 use crate::cli::Failure;
@@ -57,6 +59,7 @@ pub(crate) fn imap_ports(
         accounts: parts.accounts.clone(),
         workers: ground.workers().clone(),
         clock: ground.clock().clone(),
+        opened_by_others: opening_watch(settings, ground),
     });
     let counters = |name: &str| PortCounters::register(ground.statistics(), name, Arc::clone(&parts.open));
     let mut session = scrinium_imap::ServerOptions::new(host);
@@ -75,6 +78,13 @@ pub(crate) fn imap_ports(
     let served = (Arc::new(protocol) as _, counters("POP3"));
     ports.extend(ports_with_and_without_tls(settings, places, behind, served)?);
     Ok(ports)
+}
+
+/// Puts on record who opens whose mail. Without a record nobody does.
+fn opening_watch(settings: &Settings, ground: &Ground) -> Option<OpeningWatch> {
+    let is_on = settings.imap.open_as_others && !settings.log_database.name.is_empty();
+    let log = ground.log_database().clone();
+    is_on.then(|| Arc::new(move |opening: &Opening<'_>| log.mail_opened(opening)) as _)
 }
 
 /// The server speaks first: only who has to begin with a header is waited for.

@@ -48,6 +48,7 @@ mod limits;
 mod log_command;
 mod log_database;
 mod machine;
+mod mail_export;
 mod mail_filters;
 mod mail_import;
 mod mail_out;

@@ -37,6 +37,11 @@ const LOG_FIELDS: [&str; 4] = ["Person", "From", "Sender", "Target"];
 
 static EXPORT: Access = Access::of_the_server("exporting what is a person's");
 
+/// The folder of an export that is called so.
+pub(crate) fn export_folder(settings: &Settings, name: &str) -> PathBuf {
+    settings.in_data_dir(Path::new(EXPORTS)).join(files::file_name(name))
+}
+
 /// What an export could not go on for.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExportError {
@@ -60,11 +65,11 @@ impl Export {
     /// An export into a folder of its own below the data folder.
     pub(crate) fn new(directory: &Arc<Directory>, person: Arc<Person>, settings: &Settings) -> Self {
         let now_ms = directory.databases().clock().now_ms();
-        let name = files::file_name(&format!("{}-{now_ms}", person.short_name));
+        let folder = export_folder(settings, &format!("{}-{now_ms}", person.short_name));
         Self {
             directory: Arc::clone(directory),
             person,
-            folder: settings.in_data_dir(Path::new(EXPORTS)).join(name),
+            folder,
             log_database: settings.log_database.name.clone(),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::backup::command;
 use crate::cli::{
-    BackupArguments, DemoArguments, DomainCommand, Failure, FixupArguments, GroupCommand,
+    BackupArguments, DemoArguments, DomainCommand, ExportCommand, Failure, FixupArguments, GroupCommand,
     HealthcheckArguments, ImportCalendarArguments, ImportContactsArguments, ImportImapArguments,
     ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailInCommand, MailRereadArguments,
     PersonCommand, PlanArguments, Program, RestoreArguments, Terminal, UpgradeArguments,
@@ -14,7 +14,7 @@ use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
     allocators, calendar_import, directory_command, domain_command, fixup_command, healthcheck, imap_import,
-    inspect_command, laboratory, log_command, mail_import, people_command, reread, upgrade,
+    inspect_command, laboratory, log_command, mail_export, mail_import, people_command, reread, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -82,6 +82,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         calendar_import::run_contacts(&configuration, arguments, terminal)
+    }
+
+    fn export_mail(
+        &self,
+        configuration: Configuration,
+        command: &ExportCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        mail_export::run(&configuration, command, terminal)
     }
 
     fn reread_mail(

@@ -233,12 +233,23 @@ impl Transaction<'_> {
             let kept = self.follow_with_outline(id, old_tree, (is_alive, effects));
             self.note_failure(kept);
         }
+        let mut is_other_message = false;
+        if is_another && was_alive && !effects.is_of_flags {
+            match self.follow_with_rendering(id, is_alive) {
+                Ok(is_other) => is_other_message = is_other && is_alive,
+                Err(error) => self.note_failure::<()>(Err(error)),
+            }
+        }
         let followed = match (was_alive, is_alive) {
             (true, false) => self.leave_all(id, change_number),
             (true, true) if is_another => self.follow_edit(id, change_number, effects),
             _ => Ok(()),
         };
         self.note_failure(followed);
+        if is_other_message {
+            let renumbered = self.renumber(id);
+            self.note_failure(renumbered);
+        }
         self.place_all(id, is_alive, &effects.folders);
         if let Some(person) = effects.read_by.as_deref().filter(|_| is_alive && !is_design(id)) {
             // Beyond MAX_READERS the document stays unread for that person; the edit is stored all the same.

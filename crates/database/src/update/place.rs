@@ -169,7 +169,13 @@ impl Transaction<'_> {
     }
 
     /// Ends a membership; a tombstone stays.
-    fn end(&mut self, id: &str, folder: u32, membership: Membership, change_number: u64) -> Result<()> {
+    pub(super) fn end(
+        &mut self,
+        id: &str,
+        folder: u32,
+        membership: Membership,
+        change_number: u64,
+    ) -> Result<()> {
         let Membership { uid, change_number: last_change, .. } = membership;
         let mut state = self.state(folder)?;
         // Where no message has a size, no record of one is read.
@@ -284,13 +290,13 @@ impl Transaction<'_> {
 }
 
 /// The last number that a document can have in a folder: IMAP's have 32 bits (RFC 9051 §2.3.1.1).
-const MAX_UID: u64 = u32::MAX as u64;
+pub(super) const MAX_UID: u64 = u32::MAX as u64;
 
 fn not_there(folder: &str) -> DatabaseError {
     DatabaseError::NotFound { reason: format!("The document is not in the folder `{folder}`.") }
 }
 
-fn no_uid(folder: &str) -> DatabaseError {
+pub(super) fn no_uid(folder: &str) -> DatabaseError {
     DatabaseError::TooLarge {
         what: Oversized::Folder,
         reason: format!(

@@ -43,6 +43,7 @@ mod power_loss;
 mod properties;
 mod query;
 mod quota;
+mod renderings;
 mod responses;
 mod scripts;
 #[path = "../../../mango/tests/it/support/mod.rs"]

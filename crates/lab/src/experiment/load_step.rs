@@ -32,9 +32,15 @@ pub(super) struct LoadCell<'a> {
 pub(super) struct Address {
     pub(super) plain: String,
     pub(super) encrypted: String,
+    /// Where mail is read, plain and encrypted, and where it is sent.
+    pub(super) imap: [String; 2],
+    pub(super) smtp: String,
     /// What has to be believed for the encrypted one.
     pub(super) certificate: PathBuf,
 }
+
+/// What stands behind the @ of everybody's address where mail is read by IMAP; `mail.domains` of the server has it.
+const MAIL_DOMAIN: &str = "lab.invalid";
 
 /// What a load gave.
 #[derive(Debug, Default)]
@@ -212,11 +218,18 @@ impl LoadCell<'_> {
         let is_true = |scalar: Option<&Scalar>| {
             scalar.is_some_and(|scalar| self.text(&scalar.0).is_ok_and(|text| text == "true"))
         };
-        let encrypted = is_true(load.encrypted.as_ref());
-        let url = if encrypted { &address.encrypted } else { &address.plain };
+        let (encrypted, by_imap) = (is_true(load.encrypted.as_ref()), is_true(load.imap.as_ref()));
+        // Those who read by IMAP are only entered by HTTP.
+        let url = if encrypted && !by_imap { &address.encrypted } else { &address.plain };
         let mut words: Vec<String> =
             ["load", "--json", "--target", url, "--admin", &self.command.admin].map(str::to_owned).to_vec();
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if by_imap {
+            let [plain, secret] = &address.imap;
+            add("--target", if encrypted { secret.clone() } else { plain.clone() });
+            add("--target", address.smtp.clone());
+            add("--mail-domain", MAIL_DOMAIN.to_owned());
+        }
         add("--users", users.to_string());
         add("--duration", self.text(&load.duration.0)?);
         add("--report", folder.display().to_string());

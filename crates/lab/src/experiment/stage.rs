@@ -251,12 +251,14 @@ impl<'a> Stage<'a> {
     }
 
     fn urls(&self) -> Vec<Address> {
-        let address = |server: &Server| Address {
+        let address = |(server, ports): (&Server, &MailPorts)| Address {
             plain: server.url.clone(),
             encrypted: server.tls_url.clone(),
+            imap: ports.imap_urls(),
+            smtp: ports.smtp_url(),
             certificate: server.certificate.clone(),
         };
-        self.servers.iter().map(address).collect()
+        self.servers.iter().zip(&self.ports).map(address).collect()
     }
 
     fn place<'p>(&'p self, step: &'p str, urls: &'p [Address]) -> LoadCell<'p> {

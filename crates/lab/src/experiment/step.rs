@@ -250,6 +250,9 @@ pub struct Load {
     /// Over the encrypted port.
     #[serde(default)]
     pub encrypted: Option<Scalar>,
+    /// Users read their mail by IMAP, at `{imap_port}` or, encrypted, `{imaps_port}`, and send it by SMTP, at `{smtp_port}`.
+    #[serde(default)]
+    pub imap: Option<Scalar>,
     /// Which of the servers has the users' replicas, from 1; 0 where they are their own.
     #[serde(default)]
     pub edge: Option<Scalar>,

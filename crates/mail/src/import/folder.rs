@@ -8,7 +8,7 @@ use super::names::from_modified_utf7;
 use crate::inbox::INBOX;
 
 /// Longer names are cut, which a mail database would refuse.
-const MAX_NAME_BYTES: usize = 127;
+const MAX_NAME_BYTES: usize = scrinium_database::folder::name::MAX_NAME_BYTES;
 
 /// The folder of messages in the file at `path` below `root`: the Inbox for what lies at the top; else it is called
 /// as the folders on the way and, for an mbox, as the file. A folder of a Maildir (`.Projects.2026`) lies within
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(folder("Drafts.mbox/mbox"), "Drafts");
         assert_eq!(folder("mbox"), "Inbox");
         assert_eq!(folder("a\\b\u{7}/ /x.eml"), "a_b_");
-        assert_eq!(folder(&format!("{}/x.eml", "ä".repeat(100))).len(), 126);
+        assert_eq!(folder(&format!("{}/x.eml", "ä".repeat(200))).len(), 254);
         let single = |path: &str| folder_of(Path::new(path), Path::new(""), true);
         assert_eq!(single("/tmp/Projects.mbox"), "Projects");
         assert_eq!(single("/tmp/mbox"), "Inbox");

@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use scrinium_database::INTERNAL_DATE;
+use serde_json::{Map, Value, json};
 
 use super::{ImportError, MailFiles, Measured, MessageSource, PassedOver, Position, RawMessage};
 use crate::memo::field;
@@ -238,6 +239,15 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
     }
 }
 
+/// Mail programs show when a message came, not when it was imported.
+fn note_internal_date(fields: &mut Map<String, Value>) {
+    let delivered = fields.get(field::DELIVERED_DATE).and_then(Value::as_str);
+    let delivered = delivered.and_then(|date| date.parse::<jiff::Timestamp>().ok());
+    if let Some(delivered) = delivered {
+        fields.insert(INTERNAL_DATE.to_owned(), json!([delivered.as_millisecond(), 0]));
+    }
+}
+
 #[derive(Default)]
 struct Batch {
     memos: Vec<ImportedMemo>,
@@ -263,6 +273,7 @@ impl<T: ImportTarget> Run<'_, '_, T> {
             Some(_) => self.report.damaged += 1,
             None => {}
         }
+        note_internal_date(&mut fields);
         let flags = state.flags();
         if !flags.is_empty() {
             fields.insert(field::FLAGS.to_owned(), Value::from(flags));

@@ -22,9 +22,11 @@ pub use crate::source::{MEMORY_BYTES, MessageReader, MessageSource};
 pub use importer::{
     ImportOptions, ImportReport, ImportTarget, ImportedMemo, Importer, Progress, RefusedMessage, StoredBatch,
 };
+pub(crate) use mbox::QuotedLines;
 pub use mbox::{MboxItem, MboxReader, quote_mbox};
 pub use passed::{PassedKind, PassedOver};
 pub use state::MessageState;
+pub(crate) use state::{EXPORT_MARK, EXPORTED_BY, KEYWORD_FILE};
 pub use target::{MailDatabase, checkpoint_id, read_position, write_position};
 pub use walk::{MailFiles, Measured, TRASH};
 

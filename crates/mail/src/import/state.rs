@@ -1,6 +1,7 @@
 //! What a mail program kept of a message besides its text: whether it was read, answered, flagged or deleted, and labels.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use crate::message::decoded_words;
 
@@ -34,6 +35,8 @@ pub struct MessageState {
     pub draft: bool,
     /// It was deleted, and is only still in the file.
     pub deleted: bool,
+    /// Other flags, as mail programs call them.
+    pub keywords: Vec<String>,
     /// Labels, as people see them.
     pub labels: Vec<String>,
     /// The folders that it lay in, where the message itself tells.
@@ -43,14 +46,25 @@ pub struct MessageState {
 impl MessageState {
     /// The names of what is set, as a memo's field `$Flags` has them.
     #[must_use]
-    pub fn flags(&self) -> Vec<&'static str> {
+    pub fn flags(&self) -> Vec<&str> {
         let named = [
-            (self.answered, "answered"),
-            (self.forwarded, "forwarded"),
-            (self.flagged, "flagged"),
-            (self.draft, "draft"),
+            (self.answered, "\\Answered"),
+            (self.forwarded, "$Forwarded"),
+            (self.flagged, "\\Flagged"),
+            (self.draft, "\\Draft"),
         ];
-        named.into_iter().filter_map(|(is_set, name)| is_set.then_some(name)).collect()
+        let named = named.into_iter().filter_map(|(is_set, name)| is_set.then_some(name));
+        named.chain(self.keywords.iter().map(String::as_str)).collect()
+    }
+
+    fn add_keyword(&mut self, keyword: &str) {
+        if keyword.eq_ignore_ascii_case("$Forwarded") {
+            self.forwarded = true;
+        } else if self.keywords.len() < MOST_LABELS
+            && !self.keywords.iter().any(|known| known.eq_ignore_ascii_case(keyword))
+        {
+            self.keywords.push(keyword.to_owned());
+        }
     }
 
     fn add_label(&mut self, label: &str) {
@@ -80,8 +94,7 @@ fn cleaned(text: &str) -> String {
 /// marks stand for it.
 pub(super) fn of_maildir_name(name: &str) -> MessageState {
     let mut state = MessageState::default();
-    let flags = name.rsplit_once("2,").filter(|(before, _)| before.ends_with([':', '!', ';', '_', '-']));
-    for flag in flags.map_or("", |(_, flags)| flags).chars() {
+    for flag in flags_in(name).chars() {
         match flag {
             'S' => state.read = true,
             'R' => state.answered = true,
@@ -95,6 +108,82 @@ pub(super) fn of_maildir_name(name: &str) -> MessageState {
     state
 }
 
+fn flags_in(name: &str) -> &str {
+    let name = name.strip_suffix(".eml").unwrap_or(name);
+    let flags = name.rsplit_once("2,").filter(|(before, _)| before.ends_with([':', '!', ';', '_', '-']));
+    flags.map_or("", |(_, flags)| flags)
+}
+
+/// Who has written a file, in its name: what an export knows of a message stands there, and in nobody else's files.
+pub(crate) const EXPORTED_BY: &str = "scrinium";
+
+/// The last of the header fields that an export puts before a message in an mbox.
+pub(crate) const EXPORT_MARK: &str = "X-Scrinium-Export";
+
+/// Where a Maildir has the names of keywords, by their letters.
+pub(crate) const KEYWORD_FILE: &str = "dovecot-keywords";
+
+/// A longer one does not count.
+const KEYWORD_FILE_BYTES: u64 = 64 << 10;
+
+/// The keywords of a Maildir's folder in the order of their letters.
+pub(super) fn keywords_of(folder: &Path) -> Vec<String> {
+    let path = folder.join(KEYWORD_FILE);
+    let is_short =
+        std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= KEYWORD_FILE_BYTES);
+    // One that cannot be read says no more than none.
+    let text = if is_short { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
+    let mut keywords = vec![String::new(); 26];
+    for line in text.lines() {
+        let Some((place, keyword)) = line.split_once(' ') else { continue };
+        let place: Option<usize> = place.parse().ok();
+        if let Some(place) = place.and_then(|place| keywords.get_mut(place)) {
+            keyword.trim().clone_into(place);
+        }
+    }
+    keywords
+}
+
+/// Adds the keywords whose letters stand in the name of a file.
+pub(super) fn add_keywords(state: &mut MessageState, name: &str, keywords: &[String]) {
+    for letter in flags_in(name).bytes().filter(u8::is_ascii_lowercase) {
+        let keyword = keywords.get(usize::from(letter - b'a')).filter(|keyword| !keyword.is_empty());
+        keyword.into_iter().for_each(|keyword| state.add_keyword(keyword));
+    }
+}
+
+/// When a message came, as the name of a file says that an export has written, in seconds since 1970.
+pub(super) fn exported_received(name: &str) -> Option<i64> {
+    let mut parts = name.splitn(3, '.');
+    let (received, uid, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let behind = rest.strip_prefix(EXPORTED_BY)?;
+    uid.parse::<u64>().ok()?;
+    behind.starts_with([',', '_']).then(|| received.parse().ok()).flatten()
+}
+
+/// What the name of a file says that an export has written as a message of its own.
+pub(super) fn of_exported_name(name: &str) -> Option<MessageState> {
+    exported_received(name)?;
+    name.strip_suffix(".eml").map(of_maildir_name)
+}
+
+/// What an export has put before a message in an mbox: what it says, and how long it is.
+pub(super) fn of_exported_fields(source: &[u8]) -> Option<(MessageState, u64)> {
+    let mut end = 0;
+    for line in source.split_inclusive(|&byte| byte == b'\n') {
+        end += line.len();
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        match line.get(..colon)? {
+            b"Status" | b"X-Status" | b"X-Keywords" => {}
+            mark if mark == EXPORT_MARK.as_bytes() => {
+                return Some((of_header(source.get(..end)?), end as u64));
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// What the header fields of mail programs say, of a message that did not lie in a Maildir.
 pub(super) fn of_header(source: &[u8]) -> MessageState {
     let mut state = MessageState::default();
@@ -105,6 +194,7 @@ pub(super) fn of_header(source: &[u8]) -> MessageState {
             b"x-mozilla-status" => of_mozilla_status(&value, &mut state),
             b"x-mozilla-status2" => state.deleted |= bits(&value) & 0x0020_0000 != 0,
             b"x-mozilla-keys" => of_mozilla_keys(&value, &mut state),
+            b"x-keywords" => value.split_whitespace().for_each(|keyword| state.add_keyword(keyword)),
             b"x-gmail-labels" => of_gmail_labels(&value, &mut state),
             _ => {}
         }
@@ -141,8 +231,15 @@ fn own_fields(source: &[u8]) -> Vec<(&[u8], Cow<'_, [u8]>)> {
 }
 
 fn is_own_field(name: &[u8]) -> bool {
-    const NAMES: [&str; 6] =
-        ["status", "x-status", "x-mozilla-status", "x-mozilla-status2", "x-mozilla-keys", "x-gmail-labels"];
+    const NAMES: [&str; 7] = [
+        "status",
+        "x-status",
+        "x-keywords",
+        "x-mozilla-status",
+        "x-mozilla-status2",
+        "x-mozilla-keys",
+        "x-gmail-labels",
+    ];
     matches!(name.first(), Some(b's' | b'S' | b'x' | b'X'))
         && NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
@@ -242,18 +339,23 @@ mod tests {
 
     #[test]
     fn header_fields_of_mail_programs_are_read() {
-        let is = |state: MessageState| (state.read, state.flags(), state.deleted);
-        assert_eq!(is(header("Subject: none")), (false, vec![], false));
-        assert_eq!(is(header("Status: O")), (false, vec![], false));
-        assert_eq!(is(header("Status: RO\nX-Status: AF")), (true, vec!["answered", "flagged"], false));
-        assert_eq!(is(header("Status: delivered to the RAFT")), (false, vec![], false));
-        assert_eq!(is(header("X-Status: D")), (false, vec![], true));
-        assert_eq!(is(header("X-Mozilla-Status: 0001\r")), (true, vec![], false));
+        let is = |state: MessageState| (state.read, state.flags().join(" "), state.deleted);
+        assert_eq!(is(header("Subject: none")), (false, String::new(), false));
+        assert_eq!(is(header("Status: O")), (false, String::new(), false));
+        assert_eq!(is(header("Status: RO\nX-Status: AF")), (true, "\\Answered \\Flagged".to_owned(), false));
+        assert_eq!(is(header("Status: delivered to the RAFT")), (false, String::new(), false));
+        assert_eq!(is(header("X-Status: D")), (false, String::new(), true));
+        assert_eq!(is(header("X-Mozilla-Status: 0001\r")), (true, String::new(), false));
         assert_eq!(
             is(header("X-Mozilla-Status: 1007")),
-            (true, vec!["answered", "forwarded", "flagged"], false)
+            (true, "\\Answered $Forwarded \\Flagged".to_owned(), false)
         );
-        assert_eq!(is(header("X-Mozilla-Status: 0009\nX-Mozilla-Status2: 00000000")), (true, vec![], true));
+        assert_eq!(
+            is(header("X-Mozilla-Status: 0009\nX-Mozilla-Status2: 00000000")),
+            (true, String::new(), true)
+        );
+        let keywords = "X-Keywords: $Forwarded work\nStatus: O";
+        assert_eq!(is(header(keywords)), (false, "$Forwarded work".to_owned(), false));
         assert_eq!(header("X-Mozilla-Keys: $label4 house NonJunk     ").labels, ["To Do", "house"]);
     }
 

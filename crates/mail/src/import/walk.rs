@@ -4,6 +4,8 @@ use std::fs::{self, DirEntry, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+
 use super::folder::{folder_of, in_maildir};
 use super::kind::{self, FileKind, SNIFFED_BYTES};
 use super::mbox::{MboxItem, MboxReader};
@@ -46,6 +48,8 @@ pub struct MailFiles {
     passed: PassedOver,
     /// What MH says of the folder that was read last.
     sequences: Option<(PathBuf, Option<Sequences>)>,
+    /// The keywords of the folder that was read last, by their letters.
+    keywords: Option<(PathBuf, Vec<String>)>,
 }
 
 struct Waiting {
@@ -78,6 +82,7 @@ impl MailFiles {
             with_deleted: false,
             passed: PassedOver::default(),
             sequences: None,
+            keywords: None,
         };
         if let Some(what) = files.what_root_is()? {
             files.waiting.push(Waiting { path: PathBuf::new(), depth: 0, what });
@@ -324,10 +329,12 @@ impl MailFiles {
             return Ok(None);
         }
         let state = self.state_of(path, &beginning);
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let delivered_s = state::exported_received(&name);
         let position = Position { path: path.to_owned(), offset: source.len() };
         let folder = folder_of(&self.root, path, false);
         let place = absolute.display().to_string();
-        Ok(self.kept(RawMessage { source, delivered_s: None, position, folder, state, place }))
+        Ok(self.kept(RawMessage { source, delivered_s, position, folder, state, place }))
     }
 
     fn read_whole(&self, reader: &mut dyn Read, absolute: &Path) -> Result<MessageSource, ImportError> {
@@ -351,10 +358,18 @@ impl MailFiles {
     /// What was kept of a message in a file of its own.
     fn state_of(&mut self, path: &Path, beginning: &[u8]) -> MessageState {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if in_maildir(path) {
-            return state::of_maildir_name(&name);
-        }
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        if in_maildir(path) {
+            let mut state = state::of_maildir_name(&name);
+            let folder = folder.parent().unwrap_or_else(|| Path::new("")).to_owned();
+            state::add_keywords(&mut state, &name, self.keywords_of(&folder));
+            return state;
+        }
+        if let Some(mut state) = state::of_exported_name(&name) {
+            let folder = folder.to_owned();
+            state::add_keywords(&mut state, &name, self.keywords_of(&folder));
+            return state;
+        }
         if self.sequences.as_ref().is_none_or(|(of, _)| of != folder) {
             let is_file = path.as_os_str().is_empty();
             let sequences = if is_file { None } else { Sequences::of(&self.absolute(folder)) };
@@ -364,6 +379,13 @@ impl MailFiles {
             Some((_, Some(sequences))) => sequences.state_of(&name),
             _ => state::of_header(beginning),
         }
+    }
+
+    fn keywords_of(&mut self, folder: &Path) -> &[String] {
+        if self.keywords.as_ref().is_none_or(|(of, _)| of != folder) {
+            self.keywords = Some((folder.to_owned(), state::keywords_of(&self.absolute(folder))));
+        }
+        self.keywords.as_ref().map_or(&[], |(_, keywords)| keywords)
     }
 
     /// The message, unless it was deleted where it lay and those are not wanted.
@@ -440,8 +462,11 @@ impl MailFiles {
                     let position = Position { path: path.to_owned(), offset: reader.offset() };
                     let folder = folder_of(&self.root, path, true);
                     let place = format!("{} at byte {begins}", absolute.display());
-                    let state = match source.piece(0, state::LONGEST_HEADER) {
-                        Ok(beginning) => state::of_header(&beginning),
+                    let (state, source) = match source.piece(0, state::LONGEST_HEADER) {
+                        Ok(beginning) => match state::of_exported_fields(&beginning) {
+                            Some((state, bytes)) => (state, source.with_beginning(Bytes::new(), bytes)),
+                            None => (state::of_header(&beginning), source),
+                        },
                         Err(error) => return Some(Err(ImportError::reading(&absolute, error))),
                     };
                     RawMessage { source, delivered_s, position, folder, state, place }

@@ -3,10 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
-use scrinium_database::{Access, Database, DatabaseError};
+use scrinium_database::{Access, AttachmentReader, Database, DatabaseError};
 use scrinium_directory::Found;
 use scrinium_smtp_wire::Mailbox;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::address::WrittenAddress;
 use crate::memo::field;
@@ -46,42 +47,39 @@ pub(super) struct Composer<'a> {
 impl Composer<'_> {
     /// The message, with all attachments of the memo `document` in `mailbox`.
     pub(super) fn compose(&self, mailbox: &Database, document: &str) -> Result<MessageSource, DatabaseError> {
-        let unwritten = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
-        let mut writer = SourceWriter::new(u64::MAX);
-        let mut push = |bytes: &[u8]| writer.push(bytes).map_err(unwritten);
-        let boundary = format!("=_{}", self.id);
-        let text = self.text();
-        let (encoding, body) = encoded_text(text, &boundary);
-        let text_part = format!(
-            "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n{body}"
-        );
-        let attachments = self.memo.get("_attachments").and_then(Value::as_object);
-        push(self.head().as_bytes())?;
-        let Some(attachments) = attachments.filter(|attachments| !attachments.is_empty()) else {
-            push(text_part.as_bytes())?;
-            return writer.finish(0).map_err(unwritten);
-        };
-        let kind = format!("Content-Type: multipart/mixed;\r\n boundary=\"{boundary}\"\r\n\r\n");
-        push(format!("{kind}--{boundary}\r\n{text_part}").as_bytes())?;
-        for (name, _) in attachments {
-            let reader = mailbox.open_attachment(document, name, None, self.access)?;
-            push(part_head(&boundary, name, &reader.content_type).as_bytes())?;
-            let mut offset = 0;
-            loop {
-                let piece = reader.read(offset, PIECE_BYTES)?;
-                if piece.is_empty() {
-                    break;
-                }
-                offset += piece.len() as u64;
-                push(base64_lines(&piece).as_bytes())?;
-            }
-        }
-        push(format!("\r\n--{boundary}--\r\n").as_bytes())?;
-        writer.finish(0).map_err(unwritten)
+        let kind =
+            |name: &str| Ok(mailbox.open_attachment(document, name, None, self.access)?.content_type.clone());
+        let files = |name: &str| mailbox.open_attachment(document, name, None, self.access);
+        self.plan(kind)?.written(self.memo, files)
     }
 
-    fn text(&self) -> &str {
-        self.memo.get(field::BODY).and_then(Value::as_str).unwrap_or_default()
+    /// What the message is made of. `kind` knows the content types of files.
+    pub(super) fn plan(
+        &self,
+        kind: impl Fn(&str) -> Result<String, DatabaseError>,
+    ) -> Result<MessagePlan, DatabaseError> {
+        let boundary = format!("=_{}", self.id);
+        let (encoding, _) = encoded_text(text_of(self.memo), &boundary);
+        let mut literal = self.head();
+        let attachments = self.memo.get("_attachments").and_then(Value::as_object);
+        let attachments = attachments.filter(|attachments| !attachments.is_empty());
+        if attachments.is_some() {
+            literal.push_str(&format!(
+                "Content-Type: multipart/mixed;\r\n boundary=\"{boundary}\"\r\n\r\n--{boundary}\r\n"
+            ));
+        }
+        literal.push_str(&format!(
+            "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: {encoding}\r\n\r\n"
+        ));
+        let mut pieces = vec![PlanPiece::Literal(literal), PlanPiece::Text];
+        for name in attachments.into_iter().flat_map(Map::keys) {
+            pieces.push(PlanPiece::Literal(part_head(&boundary, name, &kind(name)?)));
+            pieces.push(PlanPiece::File(name.clone()));
+        }
+        if attachments.is_some() {
+            pieces.push(PlanPiece::Literal(format!("\r\n--{boundary}--\r\n")));
+        }
+        Ok(MessagePlan { version: PLAN_VERSION, boundary, pieces })
     }
 
     fn one(&self, name: &str) -> &str {
@@ -162,6 +160,76 @@ impl Composer<'_> {
             Found::Nobody | Found::Several => None,
         }
     }
+}
+
+/// One of another version is not read.
+const PLAN_VERSION: u8 = 1;
+
+/// What a message is made of. It is kept with what mail clients have seen: [`encoded_text`] and [`base64_lines`] are a part of it, and give
+/// for ever what they give now. Whatever else there may be needs a version of its own.
+#[derive(Serialize, Deserialize)]
+pub(super) struct MessagePlan {
+    version: u8,
+    boundary: String,
+    pieces: Vec<PlanPiece>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum PlanPiece {
+    /// As it stands.
+    #[serde(rename = "literal")]
+    Literal(String),
+    /// The memo's text, encoded.
+    #[serde(rename = "text")]
+    Text,
+    /// A file of the memo, in base64.
+    #[serde(rename = "file")]
+    File(String),
+}
+
+impl MessagePlan {
+    /// `None`: of another version.
+    pub(super) fn read(stored: &[u8]) -> Option<Self> {
+        serde_json::from_slice(stored).ok().filter(|plan: &Self| plan.version == PLAN_VERSION)
+    }
+
+    pub(super) fn stored(&self) -> Vec<u8> {
+        json!(self).to_string().into_bytes()
+    }
+
+    /// The message of a memo. `files` opens its files.
+    pub(super) fn written(
+        &self,
+        memo: &Map<String, Value>,
+        files: impl Fn(&str) -> Result<AttachmentReader, DatabaseError>,
+    ) -> Result<MessageSource, DatabaseError> {
+        let unwritten = |error: std::io::Error| DatabaseError::Internal { reason: error.to_string() };
+        let mut writer = SourceWriter::new(u64::MAX);
+        let mut push = |bytes: &[u8]| writer.push(bytes).map_err(unwritten);
+        for piece in &self.pieces {
+            match piece {
+                PlanPiece::Literal(text) => push(text.as_bytes())?,
+                PlanPiece::Text => push(encoded_text(text_of(memo), &self.boundary).1.as_bytes())?,
+                PlanPiece::File(name) => {
+                    let reader = files(name)?;
+                    let mut offset = 0;
+                    loop {
+                        let piece = reader.read(offset, PIECE_BYTES)?;
+                        if piece.is_empty() {
+                            break;
+                        }
+                        offset += piece.len() as u64;
+                        push(base64_lines(&piece).as_bytes())?;
+                    }
+                }
+            }
+        }
+        writer.finish(0).map_err(unwritten)
+    }
+}
+
+fn text_of(memo: &Map<String, Value>) -> &str {
+    memo.get(field::BODY).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The texts of a field that is a text or a list of texts.

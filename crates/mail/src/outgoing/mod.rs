@@ -7,6 +7,7 @@
 
 pub(crate) mod compose;
 mod document;
+mod frozen;
 mod scan;
 mod written;
 
@@ -62,15 +63,26 @@ impl MessageComposer {
         (id, memo): (&str, &Map<String, Value>),
         access: &Access,
     ) -> Result<MessageSource, DatabaseError> {
+        let name = name_of(id);
+        self.composer((&name, memo), access).compose(database, id)
+    }
+
+    fn composer<'a>(
+        &'a self,
+        (name, memo): (&'a str, &'a Map<String, Value>),
+        access: &'a Access,
+    ) -> compose::Composer<'a> {
         let date = memo.get(field::DELIVERED_DATE).and_then(Value::as_str);
         let delivered = date.and_then(|date| date.parse::<jiff::Timestamp>().ok());
         let now_ms = delivered.and_then(|time| u64::try_from(time.as_millisecond()).ok()).unwrap_or(0);
-        // Ids of documents may have what a Message-ID or a boundary may not.
-        let name: String = blake3::hash(id.as_bytes()).to_hex().chars().take(32).collect();
         let (host, resolver) = (self.host.as_str(), &self.resolver);
-        let composer = compose::Composer { memo, id: &name, host, resolver, now_ms, is_sent: false, access };
-        composer.compose(database, id)
+        compose::Composer { memo, id: name, host, resolver, now_ms, is_sent: false, access }
     }
+}
+
+/// Ids of documents may have what a Message-ID or a boundary may not.
+fn name_of(id: &str) -> String {
+    blake3::hash(id.as_bytes()).to_hex().chars().take(32).collect()
 }
 
 /// Who keeps the queue.

@@ -132,7 +132,7 @@ fn maildirs_within_maildirs_and_incomplete_ones_are_read() {
             .clone()
     };
     assert!(state("a").read && !state("b").read && state("f").read);
-    assert_eq!((state("c").flags(), state("d").flags()), (vec!["answered", "flagged"], vec!["draft"]));
+    assert_eq!((state("c").flags(), state("d").flags()), (vec!["\\Answered", "\\Flagged"], vec!["\\Draft"]));
     assert_eq!(
         read.passed,
         [

@@ -11,6 +11,8 @@
 
 mod addresses;
 mod common;
+mod export;
+mod frozen;
 mod import;
 mod import_database;
 mod import_dialects;

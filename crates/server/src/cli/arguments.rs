@@ -12,7 +12,9 @@ use super::formula::FormulaCommand;
 use super::mail_arguments::{
     MailMoveArguments, MailPurgeArguments, MailSearchArguments, MailUndeleteArguments,
 };
-use super::people_arguments::{DomainCommand, GroupCommand, MailInCommand, PersonCommand};
+use super::people_arguments::{
+    DomainCommand, GroupCommand, MailInCommand, PersonCommand, PersonNameArguments,
+};
 use crate::imap_import::ImapTls;
 
 const STYLES: Styles = Styles::styled()
@@ -73,6 +75,12 @@ pub enum CommandLine {
         /// What to bring in.
         #[command(subcommand)]
         command: ImportCommand,
+    },
+    /// Export a person's mail as files that other mail programs read
+    Export {
+        /// How it is written.
+        #[command(subcommand)]
+        command: ExportCommand,
     },
     /// Look after mail that is stored
     Mail {
@@ -242,6 +250,28 @@ pub struct ImportContactsArguments {
     #[command(flatten)]
     pub connection: ConnectionArguments,
 }
+
+/// How mail is written.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ExportCommand {
+    /// A Maildir: a file a message, flags in its name; mutt, Dovecot, mbsync
+    #[command(after_help = EXPORT)]
+    Maildir(PersonNameArguments),
+    /// An mbox file a folder; Thunderbird, mutt
+    #[command(after_help = EXPORT)]
+    Mbox(PersonNameArguments),
+    /// A file a message (.eml), in a folder a folder; any program that opens one
+    #[command(after_help = EXPORT)]
+    Eml(PersonNameArguments),
+}
+
+const EXPORT: &str = "\
+The folder is exports/NAME-FORMAT-TIME in the data folder. Folders, flags, keywords and the dates when messages came
+go with the messages, which stay byte for byte; `scrinium import mail` brings them back so. A running server does it in
+the background: scrinium console show tasks. See docs/operate/migrate.md.
+
+Exit codes: 0 everything was written; 1 a message could not be read, or it could not be done; 2 the command line is
+wrong.";
 
 /// Arguments of `import imap`.
 #[derive(Clone, Debug, Args)]

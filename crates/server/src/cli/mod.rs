@@ -27,7 +27,7 @@ use crate::private;
 
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
-    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
+    ConnectionArguments, ConsoleArguments, DemoArguments, ExportCommand, FixupArguments, GlobalArguments,
     HealthcheckArguments, ImportCalendarArguments, ImportCommand, ImportContactsArguments,
     ImportImapArguments, ImportMailArguments, InspectArguments, LabArguments, LogCommand, MailCommand,
     MailRereadArguments, PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
@@ -107,6 +107,17 @@ pub trait Program {
         &self,
         configuration: Configuration,
         arguments: &ImportContactsArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Writes a person's mail as files.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn export_mail(
+        &self,
+        configuration: Configuration,
+        command: &ExportCommand,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -295,6 +306,7 @@ fn dispatch(
         CommandLine::Import { command: ImportCommand::Vcf(vcf) } => {
             program.import_contacts(load()?, &vcf, terminal)
         }
+        CommandLine::Export { command } => program.export_mail(load()?, &command, terminal),
         CommandLine::Mail { command: MailCommand::Reread(reread) } => {
             program.reread_mail(load()?, &reread, terminal)
         }

@@ -649,6 +649,9 @@ configuration! {
         /// What is not offered, for programs that do not get along with it: a capability, such as `COMPRESS=DEFLATE`, from everybody; with
         /// `person:ada` from Ada alone, with `client:outlook` from programs that have the word in their name.
         hidden_capabilities: TextList { form: "a capability, perhaps with person:NAME or client:WORD", check: checks::hidden_capability } = "", File;
+        /// Whether people with the role `_open_mail` may open the mail of others in their name (SASL PLAIN with an authorization identity).
+        /// Each time is put on record; without a log database nobody may.
+        open_as_others: Boolean = "false", File;
         /// Whether connections of `http.trusted_proxies` begin with a PROXY header that names the client. Without it they are refused.
         proxy_header: Boolean = "false", File;
     }

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use scrinium_administration::{NewRequest, RequestKind};
+use scrinium_mail::export::ExportFormat;
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::QueueOrder;
 
@@ -333,6 +334,16 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ExportPerson(optional(rest)?)),
     },
     CommandLine {
+        words: &["export", "mail"],
+        arguments: "maildir|mbox|eml NAME",
+        help: "Writes a person's mail into a folder below exports in the data folder, for other mail programs",
+        build: |rest| {
+            let (format, person) = rest.split_once(' ')?;
+            let format = ExportFormat::parse(format)?;
+            Some(Command::ExportMail { person: optional(person.trim())?, format })
+        },
+    },
+    CommandLine {
         words: &["show", "person"],
         arguments: person::ARGUMENTS,
         help: person::HELP,
@@ -421,6 +432,10 @@ pub enum Command {
     Replicate(ReplicateOrder),
     Request(NewRequest),
     ExportPerson(String),
+    ExportMail {
+        person: String,
+        format: ExportFormat,
+    },
     ShowRequests,
     ShowReplication(Option<String>),
     ShowConflicts(String),

@@ -40,6 +40,7 @@ use std::time::Duration;
 use scrinium_administration::Requests;
 use scrinium_catalog::Databases;
 use scrinium_database::Properties;
+use scrinium_mail::export::ExportFormat;
 use scrinium_maintenance::CompactOrder;
 use scrinium_outbound::OutboundControls;
 use scrinium_statistics::{Snapshot, Tasks, breaks_line};
@@ -83,6 +84,13 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn export_person(&self, _name: &str) -> Result<Reply, String> {
+        Err("the server is about to stop".to_owned())
+    }
+    /// Begins to write a person's mail into a folder, in the background.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn export_mail(&self, _name: &str, _format: ExportFormat) -> Result<Reply, String> {
         Err("the server is about to stop".to_owned())
     }
     /// What is renamed and removed in all databases, while they are open.
@@ -316,6 +324,9 @@ impl Console {
             }
             Command::Replicate(_) | Command::Request(_) => Err(replication::not_running()),
             Command::ExportPerson(name) => parts.export_person(&name).map_err(ConsoleError::NotFound),
+            Command::ExportMail { person, format } => {
+                parts.export_mail(&person, format).map_err(ConsoleError::NotFound)
+            }
             Command::ShowPerson(name) => person::show(parts.requests().as_deref(), &name),
             Command::ShowRequests => requests::show(parts.requests().as_deref()),
             Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),

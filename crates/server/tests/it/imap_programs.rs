@@ -406,3 +406,73 @@ fn the_tests_of_imapclient_are_passed_but_those_with_a_reason() {
     assert!(told.contains("Ran 59 tests"), "{told}");
     assert!(failed.is_subset(&expected), "{failed:?}\n{told}");
 }
+
+/// What a library's program says that ends with `done`.
+fn is_done(program: &Path, prepare: impl FnOnce(&mut Command)) {
+    let told = run(program, prepare).unwrap();
+    assert!(told.ends_with("done\n"), "{told}");
+}
+
+fn brought(name: &str) -> Option<PathBuf> {
+    let path = clients().join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    skip(format!("there is no {name}; scripts/mail-clients brings it"));
+    None
+}
+
+#[test]
+fn libraries_of_other_languages_get_what_they_ask_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new(folder.path());
+    let port = world.mail.port("imap").to_string();
+    if let Some(wheel) = brought("aioimaplib/aioimaplib.whl") {
+        is_done(Path::new("python3"), |command| {
+            command.args(["-c", include_str!("mail_programs/aioimaplib.txt")]).arg(wheel);
+            command.args([port.as_str(), SECRET]);
+        });
+    }
+    if let Some(modules) = brought("imapflow") {
+        let script = world.write("imapflow.mjs", include_str!("mail_programs/imapflow.txt"));
+        is_done(Path::new("node"), |command| {
+            command.arg(script).arg(modules).args([port.as_str(), SECRET]);
+        });
+    }
+    // Of the text `mail_programs/go_imap.txt` as it was when the script built it.
+    if let Some(probe) = brought("go-imap-1/probe") {
+        is_done(&probe, |command| {
+            command.args([format!("127.0.0.1:{port}").as_str(), SECRET]);
+        });
+    }
+    skip("async-imap of crates.io would have to be compiled, which takes minutes");
+}
+
+#[test]
+fn imapfilter_files_what_its_rules_say() {
+    let Some(root) = brought("imapfilter") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new(folder.path());
+    world.put(12);
+    let port = world.mail.port("imap");
+    let text = format!(
+        "options.create = true\noptions.certificates = false\noptions.starttls = false\noptions.timeout = 60\n\
+         ada = IMAP {{ server = '127.0.0.1', port = {port}, username = 'ada', password = [[{SECRET}]] }}\n\
+         flagged = ada.INBOX:is_flagged()\nflagged:move_messages(ada['Flagged/Ones'])\n\
+         some = ada.INBOX:contain_subject('number 7.') + ada.INBOX:match_subject('number 8.')\nsome:mark_seen()\n\
+         some:copy_messages(ada['Archive'])\nada.INBOX:contain_from('a11@far.example'):delete_messages()\n"
+    );
+    let settings = world.write("imapfilter.lua", &text);
+    let libraries = format!("{0}/usr/lib/x86_64-linux-gnu:{0}/lib/x86_64-linux-gnu", root.display());
+    let ran = run(&root.join("usr/bin/imapfilter"), |command| {
+        command.env("LD_LIBRARY_PATH", libraries).env("HOME", folder.path());
+        command.current_dir(root.join("usr/share")).arg("-c").arg(settings);
+    });
+    if let Err(reason) = ran {
+        return skip(reason);
+    }
+    assert_eq!((world.count("Flagged/Ones"), world.count("INBOX"), world.count("Archive")), (3, 8, 2));
+    let mut talker = world.talker();
+    talker.ask("SELECT INBOX");
+    assert_eq!(talker.ask("SEARCH SEEN SUBJECT number")[0].split(' ').count(), 4);
+}

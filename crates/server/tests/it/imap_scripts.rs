@@ -16,7 +16,6 @@ const RIGHTS: &str = "rights go by levels, and hold for a whole database and not
 const UNREADABLE: &str = "a line that cannot be read is refused, and does not end the connection";
 const NAMESPACES: &str = "there are other namespaces";
 const SUBSCRIBED: &str = "who has not said to what they subscribe is subscribed to all";
-const METADATA: &str = "METADATA is not offered";
 const NEWS: &str =
     "what is new is told with commands about messages and with NOOP, not with CREATE and FETCH by numbers";
 const TEXTS: &str = "BODY looks for texts as people read them, not for headers of parts";
@@ -25,7 +24,7 @@ const REFUSED: &str = "who has not logged in may send few commands that are refu
 const DELETED: &str = "a copy is not marked to be expunged";
 
 /// Scripts that are not passed, and why; `ACL` stands for all whose names begin so.
-const OTHERWISE: [(&str, &str); 54] = [
+const OTHERWISE: [(&str, &str); 50] = [
     ("ACL", RIGHTS),
     ("AuthenticatePlain", "it names somebody to act as and a password, and nobody who has it"),
     ("BadTag", UNREADABLE),
@@ -67,12 +66,8 @@ const OTHERWISE: [(&str, &str); 54] = [
         "LoginThreeStrikes",
         "wrong passwords make the next ones wait, and do not end the connection at the third",
     ),
-    ("Metadata", METADATA),
-    ("MetadataWithBinaryData", METADATA),
-    ("MetadataWithLimitation", METADATA),
     ("MoveNoMSG", "a set that names no message is no error (RFC 9051, section 6.4.8)"),
     ("Uid", "a set that names no message is no error"),
-    ("ObjectId", "threads have no ids"),
     ("PeekMultipartMixedComplex", "its literal is not written as an expression"),
     ("Recent", "no message is recent (RFC 9051 has no such flag)"),
     ("Rights", RIGHTS),

@@ -129,7 +129,7 @@ fn flags_labels_and_folders_come_through_the_port() {
         let rows = all["rows"].as_array().unwrap();
         rows.iter().map(|row| &row["doc"]).find(|doc| doc["Subject"] == subject).unwrap().clone()
     };
-    assert_eq!(document("one")["$Flags"], serde_json::json!(["answered", "flagged"]));
+    assert_eq!(document("one")["$Flags"], serde_json::json!(["\\Answered", "\\Flagged"]));
     assert_eq!(document("one")["Categories"], serde_json::json!(["Important", "house"]));
     let folders = client.get("/mail%2Fada/_folder").unwrap().expect(200).text();
     for folder in ["Old", "Inbox", "Projects\\\\2026"] {

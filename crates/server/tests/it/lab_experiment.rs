@@ -104,3 +104,27 @@ fn a_cell_of_an_experiment_is_measured() {
     assert!(cell.values.iter().all(Option::is_some), "{:?}", cell.values);
     assert_eq!(report.server_name, "Scrinium");
 }
+
+#[test]
+fn users_read_by_imap_plain_and_encrypted_and_all_that_they_send_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_scrinium"))
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .args(["lab", "experiment", "imap-users", "--quick", "--json", "--report", "out"])
+        .args(["--set", "users=3", "--set", "messages=3", "--set", "duration=4s", "--set", "ramp_up=1s"])
+        .output()
+        .unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 99)), "{talk}");
+    let report: ExperimentReport = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report.cells.len(), 2, "{talk}");
+    for cell in &report.cells {
+        assert!(cell.failed.is_none(), "{:?}: {:?}\n{talk}", cell.labels, cell.failed);
+        // A machine that is busy makes a run say nothing of the server; it has run all the same.
+        let answered =
+            cell.values.first().and_then(|value| value.as_ref()).is_some_and(|value| value.mean > 0.0);
+        let lost = cell.invalid.iter().any(|why| why.contains("deliver") || why.contains("message"));
+        assert!(answered && !lost, "{:?}: {:?}", cell.labels, cell.invalid);
+    }
+}

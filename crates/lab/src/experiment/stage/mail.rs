@@ -42,11 +42,24 @@ const MOST_PEOPLE: usize = 100_000;
 const MOST_MESSAGES: u64 = 10_000_000;
 
 /// Where a server of ours listens for mail.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MailPorts {
     smtp: u16,
     lmtp: u16,
     submission: u16,
+    imap: u16,
+    imaps: u16,
+}
+
+impl MailPorts {
+    /// Where mail is read, plain and encrypted.
+    pub(super) fn imap_urls(&self) -> [String; 2] {
+        [format!("imap://127.0.0.1:{}", self.imap), format!("imaps://127.0.0.1:{}", self.imaps)]
+    }
+
+    pub(super) fn smtp_url(&self) -> String {
+        format!("smtp://127.0.0.1:{}", self.smtp)
+    }
 }
 
 /// What waits for the sink.
@@ -134,8 +147,9 @@ impl Stage<'_> {
     /// Has ports for this many servers.
     pub(super) fn take_ports(&mut self, servers: usize, name: &str) -> Result<(), ExperimentError> {
         while self.ports.len() < servers {
-            let [smtp, lmtp, submission] = free_ports().map_err(|error| wrong(name, error.to_string()))?;
-            self.ports.push(MailPorts { smtp, lmtp, submission });
+            let [smtp, lmtp, submission, imap, imaps] =
+                free_ports().map_err(|error| wrong(name, error.to_string()))?;
+            self.ports.push(MailPorts { smtp, lmtp, submission, imap, imaps });
         }
         Ok(())
     }
@@ -148,6 +162,8 @@ impl Stage<'_> {
             add("smtp_port", own.smtp);
             add("lmtp_port", own.lmtp);
             add("submission_port", own.submission);
+            add("imap_port", own.imap);
+            add("imaps_port", own.imaps);
         }
         if let Some(next) = self.ports.get(number).or_else(|| self.ports.first()) {
             add("next_smtp_port", next.smtp);
@@ -323,7 +339,12 @@ impl Stage<'_> {
         let ports = match &self.peer {
             Some(peer) => {
                 let ports = peer.ports();
-                MailPorts { smtp: ports.smtp, lmtp: ports.lmtp, submission: ports.smtp }
+                MailPorts {
+                    smtp: ports.smtp,
+                    lmtp: ports.lmtp,
+                    submission: ports.smtp,
+                    ..MailPorts::default()
+                }
             }
             None => *self.ports.first().ok_or_else(|| wrong(name, "no server is running".to_owned()))?,
         };

@@ -18,6 +18,7 @@ use std::io::{self, Read};
 
 use separator::{Behind, Separator};
 
+use super::EXPORT_MARK;
 use super::ahead::ReadAhead;
 use crate::message::input::Input;
 use crate::source::{MEMORY_BYTES, MessageSource, SourceWriter};
@@ -322,6 +323,8 @@ fn open_header(line: &[u8], is_line_start: bool, body_bytes: Option<usize>, is_f
             let bytes = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
             Header::Open(bytes)
         }
+        // Of what we have written ourselves the lines are quoted, whatever length the message claims.
+        Some(name) if name == EXPORT_MARK.as_bytes() => Header::Over,
         Some(_) => Header::Open(body_bytes),
         None if continues || line.starts_with(b">From ") || line.starts_with(b"From ") => {
             Header::Open(body_bytes)
@@ -392,20 +395,93 @@ fn needs_quoting(line: &[u8]) -> bool {
     line.get(arrows..).is_some_and(|rest| rest.starts_with(b"From "))
 }
 
+const FROM: &[u8] = b"From ";
+
+/// The lines of a message as they stand in an mbox (`mboxrd`), written as its bytes come. Of a line no more is held than `From `.
+#[derive(Default)]
+pub(crate) struct QuotedLines {
+    at: Place,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Start,
+    /// Behind arrows and so many bytes of `From `, which are not written yet. It does not matter where among arrows one more stands.
+    Matched(usize),
+    Within,
+}
+
+impl QuotedLines {
+    /// Writes more of a message.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub(crate) fn write(
+        &mut self,
+        mut rest: &[u8],
+        mut sink: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        while let Some((byte, behind)) = rest.split_first() {
+            match self.at {
+                Place::Start | Place::Matched(0) if *byte == b'>' => {
+                    sink(b">")?;
+                    (self.at, rest) = (Place::Matched(0), behind);
+                }
+                Place::Start => self.at = Place::Matched(0),
+                Place::Matched(count) if FROM.get(count) == Some(byte) => {
+                    let is_whole = count + 1 == FROM.len();
+                    if is_whole {
+                        sink(b">From ")?;
+                    }
+                    self.at = if is_whole { Place::Within } else { Place::Matched(count + 1) };
+                    rest = behind;
+                }
+                Place::Matched(count) => {
+                    sink(FROM.get(..count).unwrap_or_default())?;
+                    self.at = Place::Within;
+                }
+                Place::Within => {
+                    let end = memchr::memchr(b'\n', rest);
+                    let (line, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+                    sink(line)?;
+                    if end.is_some() {
+                        self.at = Place::Start;
+                    }
+                    rest = behind;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the message: with its line, and the empty line that an mbox has between messages.
+    ///
+    /// # Errors
+    /// Those of `sink`.
+    pub(crate) fn finish(self, mut sink: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        match self.at {
+            Place::Start => sink(b"\n"),
+            Place::Matched(count) => {
+                sink(FROM.get(..count).unwrap_or_default())?;
+                sink(b"\n\n")
+            }
+            Place::Within => sink(b"\n\n"),
+        }
+    }
+}
+
 /// A message as it stands in an mbox (mboxrd): its separator for `sender` and `date` (C's form,
 /// `Thu Aug 22 13:17:22 2002`), its lines quoted, an empty line.
 #[must_use]
 pub fn quote_mbox(source: &[u8], sender: &str, date: &str) -> Vec<u8> {
     let mut quoted = format!("From {sender} {date}\n").into_bytes();
-    for line in lines_of(source) {
-        if needs_quoting(line) {
-            quoted.push(b'>');
-        }
-        quoted.extend_from_slice(line);
-    }
-    if !source.ends_with(b"\n") {
-        quoted.push(b'\n');
-    }
-    quoted.push(b'\n');
+    let mut lines = QuotedLines::default();
+    let mut push = |bytes: &[u8]| {
+        quoted.extend_from_slice(bytes);
+        Ok(())
+    };
+    // Memory takes everything.
+    drop(lines.write(source, &mut push).and_then(|()| lines.finish(&mut push)));
     quoted
 }
