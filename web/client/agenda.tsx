@@ -1,6 +1,6 @@
 // The agenda: what comes, day by day.
 
-import { locale } from "../shared/i18n.ts";
+import { dateFormat } from "../shared/i18n.ts";
 import { Empty } from "../shared/ui.tsx";
 import { t } from "./calendar_texts.ts";
 import type { Occurrence } from "./event.ts";
@@ -26,7 +26,7 @@ export function byDay(events: Occurrence[], from: string, count: number): Map<st
 }
 
 /** A time of the day as people write it. */
-export const clock = (ms: number): string => new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit" }).format(ms);
+export const clock = (ms: number): string => dateFormat({ hour: "2-digit", minute: "2-digit" }).format(ms);
 
 /** What a reader of screens says of an event after what is seen of it. */
 export function Unseen({ event, isTimed = true }: { event: Occurrence; isTimed?: boolean }) {
@@ -35,7 +35,7 @@ export function Unseen({ event, isTimed = true }: { event: Occurrence; isTimed?:
   return all ? <span class="hidden">, {all}</span> : null;
 }
 
-export const longDay = (day: string): string => new Intl.DateTimeFormat(locale(), { weekday: "long", day: "numeric", month: "long", timeZone: "UTC" }).format(new Date(`${day}T12:00:00Z`));
+export const longDay = (day: string): string => dateFormat({ weekday: "long", day: "numeric", month: "long", timeZone: "UTC" }).format(new Date(`${day}T12:00:00Z`));
 
 export function Agenda({ events, from, count, colors, choose, toDay }: ViewProps) {
   const days = [...byDay(events, from, count)].filter(([, all]) => all.length > 0);

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError, ask, documentPath, person, type Document } from "../shared/api.ts";
-import { bytes, locale, moment } from "../shared/i18n.ts";
+import { bytes, dateFormat, moment } from "../shared/i18n.ts";
 import { attempt, complain, ErrorBox, say } from "../shared/ui.tsx";
 import { addFile, currentRevision, database, deliver, flag, folderFor, isAbsent, keepDraft, move, readFolders, round, takeBack } from "./mailbox.ts";
 import { answer, draftOf, emptyDraft, fieldsOf, forward, nameOf, recipientsOf, speaksOfFile, text, type Draft } from "./memo.ts";
@@ -198,7 +198,7 @@ export function Composer() {
         <button type="button" class="primary" title="Ctrl+Enter" onClick={() => void send(problem === "forgotFile")}>{problem === "forgotFile" ? t("sendAnyway") : t("send")}</button>
         <label class="button">{t("attach")}<input type="file" multiple class="hidden" onChange={(event) => void addFiles(event.currentTarget.files)} /></label>
         <button type="button" onClick={() => void discard()}>{t("discard")}</button>
-        <span class="quiet" role="status">{keptAt ? t("draftKept", { time: new Intl.DateTimeFormat(locale(), { timeStyle: "short" }).format(keptAt) }) : draft.body || draft.to ? t("draftUnsaved") : ""}</span>
+        <span class="quiet" role="status">{keptAt ? t("draftKept", { time: dateFormat({ timeStyle: "short" }).format(keptAt) }) : draft.body || draft.to ? t("draftUnsaved") : ""}</span>
       </div>
     </section>
   );

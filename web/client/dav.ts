@@ -2,7 +2,9 @@
 
 import { ApiError, addressOf, askText, pathOf, person } from "../shared/api.ts";
 import type { Occurrence } from "./event.ts";
-import { occurrencesOf } from "./event.ts";
+import { busyIn, occurrencesOf } from "./event.ts";
+import { addressIn } from "./meeting.ts";
+import { todoOf, type Todo } from "./todo.ts";
 
 /** A calendar or an address book. */
 export type Collection = { href: string; name: string; color: string; isWritable: boolean; kinds: string[] };
@@ -62,6 +64,20 @@ export async function readCalendars(): Promise<Collection[]> {
   return (await collections("calendars", "calendar", CALDAV)).filter(({ kinds }) => kinds.length === 0 || kinds.includes("VEVENT"));
 }
 
+/** The person's calendars that take to-dos. */
+export async function readTaskLists(): Promise<Collection[]> {
+  return (await collections("calendars", "calendar", CALDAV)).filter(({ kinds }) => kinds.includes("VTODO"));
+}
+
+/** The to-dos of a calendar: those that are open, or all. */
+export async function readTodos(list: Collection, withDone: boolean): Promise<Todo[]> {
+  const open = withDone ? "" : `<c:prop-filter name="COMPLETED"><c:is-not-defined/></c:prop-filter>`;
+  const filter = `<c:filter><c:comp-filter name="VCALENDAR"><c:comp-filter name="VTODO">${open}</c:comp-filter></c:comp-filter></c:filter>`;
+  const all = await told("REPORT", list.href, `<c:calendar-query ${SPACES}><prop><c:calendar-data/></prop>${filter}</c:calendar-query>`, "1");
+  const found = all.flatMap((one) => todoOf(textOf(one, CALDAV, "calendar-data"), one.href, list.href) ?? []);
+  return withDone ? found : found.filter(({ isDone }) => !isDone);
+}
+
 export const readBooks = (): Promise<Collection[]> => collections("contacts", "addressbook", CARDDAV);
 
 /** What takes place in a calendar, series taken apart by the server. */
@@ -72,6 +88,17 @@ export async function readOccurrences(calendar: Collection, from: number, to: nu
   const filter = `<c:filter><c:comp-filter name="VCALENDAR"><c:comp-filter name="VEVENT"><c:time-range start="${start}" end="${end}"/></c:comp-filter></c:comp-filter></c:filter>`;
   const all = await told("REPORT", calendar.href, `<c:calendar-query ${SPACES}><prop>${data}</prop>${filter}</c:calendar-query>`, "1");
   return all.flatMap((one) => occurrencesOf(textOf(one, CALDAV, "calendar-data"), one.href, calendar.href));
+}
+
+/** When an instance may take place that is counted. */
+const ALL_TIMES = `start="19000101T000000Z" end="22000101T000000Z"`;
+
+/** All of a series that ends; `undefined` where that is more than the server writes out. */
+export async function readInstances(href: string): Promise<Occurrence[] | undefined> {
+  const filter = `<c:filter><c:comp-filter name="VCALENDAR"><c:comp-filter name="VEVENT"/></c:comp-filter></c:filter>`;
+  const all = await told("REPORT", href, `<c:calendar-query ${SPACES}><prop><c:calendar-data><c:expand ${ALL_TIMES}/></c:calendar-data></prop>${filter}</c:calendar-query>`, "0");
+  const data = all[0] && textOf(all[0], CALDAV, "calendar-data");
+  return data ? occurrencesOf(data, href, "") : undefined;
 }
 
 const escaped = (text: string) => text.replace(/[<>&"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
@@ -95,10 +122,36 @@ export async function readOwnAddresses(): Promise<string[]> {
   return [...(set?.getElementsByTagNameNS(DAV, "href") ?? [])].map((one) => (one.textContent ?? "").trim().toLowerCase());
 }
 
+/** The person's mail addresses, in small letters; from the first one they invite. None where that cannot be found out. */
+export async function readMailAddresses(): Promise<string[]> {
+  const all = await readOwnAddresses().catch(() => []);
+  return all.filter((one) => one.startsWith("mailto:")).map(addressIn);
+}
+
 /** All cards of an address book. */
 export async function readCards(book: Collection): Promise<Resource[]> {
   const all = await told("REPORT", book.href, `<d:addressbook-query ${SPACES}><prop><getetag/><d:address-data/></prop><d:filter/></d:addressbook-query>`, "1");
   return all.filter((one) => property(one, CARDDAV, "address-data")).map((one) => ({ href: one.href, tag: textOf(one, DAV, "getetag"), data: textOf(one, CARDDAV, "address-data") }));
+}
+
+/** A time that somebody has no time. */
+export type Busy = { start: number; end: number; isTentative: boolean };
+
+/**
+ * When people have no time, by their addresses in small letters; `undefined` for those who do not say. Asked in the person's outbox
+ * (RFC 6638, section 5).
+ */
+export async function readBusy(own: string, addresses: string[], from: number, to: number): Promise<Map<string, Busy[] | undefined>> {
+  const attendees = addresses.map((address) => `ATTENDEE:mailto:${address.replace(/[\r\n]/g, "")}\r\n`).join("");
+  const question = `BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Scrinium//Client//EN\r\nMETHOD:REQUEST\r\nBEGIN:VFREEBUSY\r\nUID:${crypto.randomUUID()}\r\nDTSTAMP:${utc(Date.now())}\r\nDTSTART:${utc(from)}\r\nDTEND:${utc(to)}\r\nORGANIZER:mailto:${own}\r\n${attendees}END:VFREEBUSY\r\nEND:VCALENDAR\r\n`;
+  const { answer } = await askText("POST", `${homeOf("calendars")}outbox/`, question, { "Content-Type": "text/calendar; charset=utf-8" }, true);
+  const found = new Map<string, Busy[] | undefined>();
+  for (const response of answer?.getElementsByTagNameNS(CALDAV, "response") ?? []) {
+    const inside = (name: string) => response.getElementsByTagNameNS(CALDAV, name)[0]?.textContent?.trim() ?? "";
+    const data = inside("calendar-data");
+    found.set(addressIn(inside("recipient")).toLowerCase(), data && /^2\./.test(inside("request-status")) ? busyIn(data) : undefined);
+  }
+  return found;
 }
 
 /** Makes a calendar of one's own. */
@@ -116,7 +169,8 @@ export async function read(href: string): Promise<Resource> {
 export async function put(href: string, data: string, tag: string | undefined): Promise<string> {
   const type = /\.vcf$/.test(href) ? "text/vcard" : "text/calendar";
   const stored = await askText("PUT", below(href), data, { "Content-Type": `${type}; charset=utf-8`, ...(tag ? { "If-Match": tag } : { "If-None-Match": "*" }) });
-  return stored.tag;
+  // What the server has changed on its way has no tag in the answer (RFC 4791, section 5.3.4).
+  return stored.tag || (await read(href)).tag;
 }
 
 export async function remove(href: string, tag: string): Promise<void> {

@@ -42,7 +42,7 @@ async function carry(event: Occurrence, target: Target, scope: Scope): Promise<v
   await change(event, movedFields(fields, target), scope, t("wasMoved"));
 }
 
-/** What begins a drag, and the question that may end it: one of a series, or all of it? */
+/** What begins a drag, and the question that may end it: one of a series, this and those after it, or all? */
 export function useDrag({ canWrite }: Pick<ViewProps, "canWrite">, drop: Drop): { begin: (down: PointerEvent, event: Occurrence) => void; asking: ComponentChildren } {
   const [asked, setAsked] = useState<{ event: Occurrence; target: Target }>();
   const newest = useRef(drop);
@@ -63,6 +63,8 @@ export function useDrag({ canWrite }: Pick<ViewProps, "canWrite">, drop: Drop): 
     <Dialog title={t("scope")} close={() => setAsked(undefined)}>
       <div class="buttons">
         <button type="button" data-first onClick={() => answer("one")}>{t("scopeOne")}</button>
+        {/* A meeting is cut in its form, where it is known who calls it. */}
+        {!asked.event.caller && <button type="button" onClick={() => answer("following")}>{t("scopeFollowing")}</button>}
         <button type="button" onClick={() => answer("all")}>{t("scopeAll")}</button>
       </div>
     </Dialog>

@@ -2,6 +2,7 @@
 // place: the server does.
 
 import { copyOf, escapeText, lineOf, parameterOf, parse, setLine, textOf, unescapeText, values, type Component, type Line } from "./content.ts";
+import { addressIn, callerOf, changeInvited, invitedTo, type Invited } from "./meeting.ts";
 import { addDays, civilAt, DAY_MS, daysBetween, instantOf, isZone, ownZone, type Civil } from "./zone.ts";
 
 /** One event of a calendar as it takes place. */
@@ -14,6 +15,8 @@ export type Occurrence = {
   location: string;
   body: string;
   organizer: string;
+  /** The address of who calls, in lower case; empty where nobody is invited. */
+  caller: string;
   isDay: boolean;
   /** For a whole day: days of the calendar, the end exclusive. Else what this device's clock shows. */
   from: Civil;
@@ -43,16 +46,22 @@ export type Fields = {
   isPrivate: boolean;
   /** Minutes before; empty for none. */
   alarm: string;
+  /** Who comes, but for who calls. */
+  invited: Invited[];
+  /** The address of who calls; empty where nobody is invited. */
+  caller: string;
 };
 
-export type Scope = "one" | "all";
+/** What of a series is meant: this one, this and those that come after it, all of it. */
+export const SCOPES = ["one", "following", "all"] as const;
+export type Scope = (typeof SCOPES)[number];
 
 const DATE = /^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z?))?$/;
 
 /** A time of a line: a day, a moment, or what any clock shows. */
-type Time = { isDay: true; day: string } | { isDay: false; ms: number; zone: string };
+export type Time = { isDay: true; day: string } | { isDay: false; ms: number; zone: string };
 
-function timeOf(line: Line | undefined, value = line?.value ?? ""): Time | undefined {
+export function timeOf(line: Line | undefined, value = line?.value ?? ""): Time | undefined {
   const found = DATE.exec(value.trim());
   if (!found) return undefined;
   const day = `${found[1]}-${found[2]}-${found[3]}`;
@@ -103,7 +112,7 @@ export function occurrencesOf(source: string, href: string, calendar: string): O
     found.push({
       href, calendar, recurrence: lineOf(part, "RECURRENCE-ID")?.value ?? "",
       subject: textOf(part, "SUMMARY"), location: textOf(part, "LOCATION"), body: textOf(part, "DESCRIPTION"),
-      organizer: parameterOf(organizer, "CN") || (organizer?.value ?? "").replace(/^mailto:/i, ""),
+      organizer: parameterOf(organizer, "CN") || addressIn(organizer?.value ?? ""), caller: addressIn(organizer?.value ?? "").toLowerCase(),
       isDay: start.isDay, from, to, start: ms, end: start.isDay ? instantOf(to, zone) : ms + lengthMs,
       isCancelled: /^CANCELLED$/i.test(lineOf(part, "STATUS")?.value ?? ""),
       isFree: /^TRANSPARENT$/i.test(lineOf(part, "TRANSP")?.value ?? ""),
@@ -113,11 +122,11 @@ export function occurrencesOf(source: string, href: string, calendar: string): O
   return found;
 }
 
-const basic = (civil: Civil): string => civil.replace(/[-:]/g, "");
-const utcText = (ms: number): string => `${basic(civilAt(ms, "UTC"))}Z`;
+export const basic = (civil: Civil): string => civil.replace(/[-:]/g, "");
+export const utcText = (ms: number): string => `${basic(civilAt(ms, "UTC"))}Z`;
 
 /** The line of a time in a zone. UTC has no name in a calendar. */
-function timeLine(component: Component, name: string, time: Time): void {
+export function timeLine(component: Component, name: string, time: Time): void {
   if (time.isDay) return setLine(component, name, basic(time.day), [["VALUE", "DATE"]]);
   if (time.zone === "UTC") return setLine(component, name, utcText(time.ms));
   setLine(component, name, basic(civilAt(time.ms, time.zone)), [["TZID", time.zone]]);
@@ -129,11 +138,11 @@ function sameInstant(line: Line | undefined, wanted: Time): boolean {
   return time.isDay || wanted.isDay ? time.isDay && wanted.isDay && time.day === wanted.day : time.ms === wanted.ms;
 }
 
-const masterOf = (calendar: Component) => calendar.parts.find((part) => part.name === "VEVENT" && !lineOf(part, "RECURRENCE-ID"));
+export const masterOf = (calendar: Component) => calendar.parts.find((part) => part.name === "VEVENT" && !lineOf(part, "RECURRENCE-ID"));
 const overrideOf = (calendar: Component, wanted: Time) => calendar.parts.find((part) => part.name === "VEVENT" && sameInstant(lineOf(part, "RECURRENCE-ID"), wanted));
 
 /** The time by which one of a series is known. */
-const recurrenceTime = (recurrence: string): Time | undefined => timeOf(undefined, recurrence);
+export const recurrenceTime = (recurrence: string): Time | undefined => timeOf(undefined, recurrence);
 
 /** Whether a calendar's event takes place more than once. */
 export function isSeries(calendar: Component): boolean {
@@ -161,11 +170,12 @@ export function fieldsOf(calendar: Component, occurrence: Pick<Occurrence, "recu
     ...timesOf(start, span.lengthMs), rule: lineOf(master ?? component, "RRULE")?.value ?? "",
     isFree: /^TRANSPARENT$/i.test(lineOf(component, "TRANSP")?.value ?? ""),
     isPrivate: /^(PRIVATE|CONFIDENTIAL)$/i.test(lineOf(component, "CLASS")?.value ?? ""), alarm: minutesBefore(component),
+    invited: invitedTo(component), caller: callerOf(component),
   };
 }
 
 /** The moment of one, in the zone of the other. */
-const at = (moment: Time, like: Time): Time => (moment.isDay || like.isDay ? moment : { ...moment, zone: like.zone });
+export const at = (moment: Time, like: Time): Time => (moment.isDay || like.isDay ? moment : { ...moment, zone: like.zone });
 
 function timesOf(start: Time, lengthMs: number): Pick<Fields, "isDay" | "fromDay" | "toDay" | "fromTime" | "toTime" | "zone"> {
   if (start.isDay) return { isDay: true, fromDay: start.day, toDay: addDays(start.day, lengthMs / DAY_MS - 1), fromTime: "09:00", toTime: "10:00", zone: ownZone() };
@@ -175,7 +185,7 @@ function timesOf(start: Time, lengthMs: number): Pick<Fields, "isDay" | "fromDay
 
 /** An event that nobody has filled in yet. */
 export function emptyFields(day: string, fromTime = "09:00", toTime = "10:00", isDay = false): Fields {
-  return { subject: "", location: "", body: "", isDay, fromDay: day, toDay: day, fromTime, toTime, zone: ownZone(), rule: "", isFree: false, isPrivate: false, alarm: isDay ? "" : "15" };
+  return { subject: "", location: "", body: "", isDay, fromDay: day, toDay: day, fromTime, toTime, zone: ownZone(), rule: "", isFree: false, isPrivate: false, alarm: isDay ? "" : "15", invited: [], caller: "" };
 }
 
 /** The span that a form says. `undefined`: it ends before it begins, or cannot be read. */
@@ -220,9 +230,10 @@ function writeFields(component: Component, fields: Fields): void {
   const isPrivate = /^(PRIVATE|CONFIDENTIAL)$/i.test(lineOf(component, "CLASS")?.value ?? "");
   if (isPrivate !== fields.isPrivate) setLine(component, "CLASS", fields.isPrivate ? "PRIVATE" : "PUBLIC");
   writeAlarm(component, fields.alarm, fields.subject);
+  changeInvited(component, invitedTo(component), fields.invited, fields.caller);
 }
 
-function stamp(component: Component, now: number): void {
+export function stamp(component: Component, now: number): void {
   setLine(component, "DTSTAMP", utcText(now));
   setLine(component, "LAST-MODIFIED", utcText(now));
   setLine(component, "SEQUENCE", String((Number(lineOf(component, "SEQUENCE")?.value) || 0) + 1));
@@ -325,6 +336,9 @@ export function changed(source: Component, occurrence: Pick<Occurrence, "recurre
     calendar.parts = calendar.parts.filter((one) => one.name !== "VEVENT" || one === part);
     part.lines = part.lines.filter(({ name }) => name !== "EXDATE" && name !== "RDATE");
   }
+  // Who joins or leaves the series does so in those of it that have a part of their own, too.
+  const invited = invitedTo(part);
+  for (const other of calendar.parts) if (other.name === "VEVENT" && other !== part) changeInvited(other, invited, fields.invited, fields.caller);
   writeFields(part, fields);
   stamp(part, now);
   return calendar;
@@ -397,4 +411,23 @@ export function answeredBy(calendar: Component, addresses: string[], answer: str
   };
   const parts = calendar.parts.map((part) => (part.name === "VEVENT" ? { ...part, lines: part.lines.map(line) } : part));
   return found ? { ...calendar, parts } : undefined;
+}
+
+/** The times that an answer about busy time names (RFC 5545, section 3.8.2.6). */
+export function busyIn(source: string): { start: number; end: number; isTentative: boolean }[] {
+  const lines = parse(source)?.parts.find(({ name }) => name === "VFREEBUSY")?.lines.filter(({ name }) => name === "FREEBUSY") ?? [];
+  const found = lines.flatMap((line) => {
+    const kind = parameterOf(line, "FBTYPE").toUpperCase();
+    if (kind === "FREE") return [];
+    return line.value.split(",").flatMap((period) => {
+      const [from = "", to = ""] = period.split("/");
+      const start = timeOf(undefined, from);
+      if (!start || start.isDay) return [];
+      const end = timeOf(undefined, to);
+      const length = durationOf(to);
+      const ms = end && !end.isDay ? end.ms : length === undefined ? undefined : start.ms + length;
+      return ms === undefined || ms <= start.ms ? [] : [{ start: start.ms, end: ms, isTentative: kind === "BUSY-TENTATIVE" }];
+    });
+  });
+  return found.sort((a, b) => a.start - b.start);
 }

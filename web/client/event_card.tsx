@@ -1,22 +1,26 @@
 // One event: what it is, and the ways to change it.
 
-import { locale } from "../shared/i18n.ts";
+import { useResource } from "../shared/data.ts";
+import { dateFormat } from "../shared/i18n.ts";
 import { attempt, Dialog } from "../shared/ui.tsx";
 import type { Chosen } from "./calendar.tsx";
 import { t } from "./calendar_texts.ts";
-import type { Occurrence } from "./event.ts";
+import { readMailAddresses } from "./dav.ts";
+import { SCOPES, type Occurrence, type Scope } from "./event.ts";
 import { erase } from "./events.ts";
 import { linked } from "./memo.ts";
 import { addDays } from "./zone.ts";
 
+const DELETE_WORDS = { one: "deleteOne", following: "deleteFollowing", all: "deleteAll" } as const;
+
 /** When an event takes place, in words. */
 export function whenOf(event: Occurrence): string {
-  const days = new Intl.DateTimeFormat(locale(), { dateStyle: "full", timeZone: "UTC" });
+  const days = dateFormat({ dateStyle: "full", timeZone: "UTC" });
   if (event.isDay) {
     const [first, last] = [new Date(`${event.from}T12:00:00Z`), new Date(`${addDays(event.to, -1)}T12:00:00Z`)];
     return days.formatRange(first, last);
   }
-  return new Intl.DateTimeFormat(locale(), { weekday: "short", year: "numeric", month: "long", day: "numeric", hour: "2-digit", minute: "2-digit" }).formatRange(event.start, event.end);
+  return dateFormat({ weekday: "short", year: "numeric", month: "long", day: "numeric", hour: "2-digit", minute: "2-digit" }).formatRange(event.start, event.end);
 }
 
 /** A text with links to what it names. */
@@ -25,7 +29,11 @@ export function Linked({ text }: { text: string }) {
 }
 
 export function EventCard({ chosen: { occurrence, calendar }, close, edit }: { chosen: Chosen; close: () => void; edit: () => void }) {
-  const remove = (scope: "one" | "all") => attempt(async () => {
+  const own = useResource("own mail addresses", async () => (occurrence.caller ? readMailAddresses() : []));
+  // Of somebody else's series one leaves single ones, or all.
+  const isOwn = !occurrence.caller || (own.data.value ?? []).includes(occurrence.caller);
+  const scopes = SCOPES.filter((scope) => scope !== "following" || isOwn);
+  const remove = (scope: Scope) => attempt(async () => {
     close();
     await erase(occurrence, scope);
   });
@@ -42,7 +50,7 @@ export function EventCard({ chosen: { occurrence, calendar }, close, edit }: { c
           <div class="buttons">
             <button type="button" class="primary" data-first onClick={edit}>{t("edit")}</button>
             {occurrence.recurrence
-              ? <><button type="button" onClick={() => void remove("one")}>{t("deleteOne")}</button><button type="button" onClick={() => void remove("all")}>{t("deleteAll")}</button></>
+              ? scopes.map((scope) => <button type="button" key={scope} onClick={() => void remove(scope)}>{t(DELETE_WORDS[scope])}</button>)
               : <button type="button" onClick={() => void remove("all")}>{t("delete")}</button>}
           </div>
         ) : <p class="quiet">{t("readOnly")}</p>}

@@ -1,14 +1,15 @@
 // The form of an event: a new one, one of a series, or all of it.
 
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { useResource } from "../shared/data.ts";
 import { Dialog, Field, Form, Loaded } from "../shared/ui.tsx";
 import type { Chosen } from "./calendar.tsx";
 import { t } from "./calendar_texts.ts";
 import { parse } from "./content.ts";
-import { read, type Collection } from "./dav.ts";
-import { fieldsOf, ruleOf, simpleRule, spanIn, type Fields, type Occurrence, type Scope } from "./event.ts";
+import { read, readMailAddresses, type Collection } from "./dav.ts";
+import { fieldsOf, ruleOf, SCOPES, simpleRule, spanIn, type Fields, type Occurrence, type Scope } from "./event.ts";
 import { add, change } from "./events.ts";
+import { Invite } from "./invite.tsx";
 import { addDays, daysBetween } from "./zone.ts";
 
 type Props = { calendars: Collection[]; close: () => void; chosen?: Chosen; fields?: Fields };
@@ -22,20 +23,34 @@ export function EventForm({ calendars, close, chosen, fields }: Props) {
     if (!found) throw new Error(t("goneAway"));
     return found;
   });
-  return <Dialog title={title} close={close}><Loaded of={source}>{(first) => <Filled first={first} calendars={calendars} close={close} occurrence={chosen?.occurrence} />}</Loaded></Dialog>;
+  // Without an address of one's own nobody can be invited; all else goes on.
+  const own = useResource("own mail addresses", readMailAddresses);
+  return (
+    <Dialog title={title} close={close}>
+      <Loaded of={source}>{(first) => <Loaded of={own}>{(addresses) => <Filled first={first} calendars={calendars} close={close} occurrence={chosen?.occurrence} addresses={addresses} />}</Loaded>}</Loaded>
+    </Dialog>
+  );
 }
 
 const ZONES = (): string[] => (Intl as { supportedValuesOf?: (key: "timeZone") => string[] }).supportedValuesOf?.("timeZone") ?? [];
 const ALARMS = ["", "0", "5", "10", "15", "30", "60", "120", "1440"];
+/** What of a series is meant, in words. */
+export const SCOPE_WORDS = { one: "scopeOne", following: "scopeFollowing", all: "scopeAll" } as const;
 const FREQUENCIES = { DAILY: "daily", WEEKLY: "weekly", MONTHLY: "monthly", YEARLY: "yearly" } as const;
 
-function Filled({ first, calendars, close, occurrence }: { first: Fields; calendars: Collection[]; close: () => void; occurrence: Occurrence | undefined }) {
+type FilledProps = { first: Fields; calendars: Collection[]; close: () => void; occurrence: Occurrence | undefined; addresses: string[] };
+
+function Filled({ first, calendars, close, occurrence, addresses }: FilledProps) {
   const writable = calendars.filter(({ isWritable }) => isWritable);
   const [fields, setFields] = useState(first);
   const [scope, setScope] = useState<Scope>("one");
+  // The dialog was there before its form.
+  useEffect(() => document.querySelector<HTMLElement>("dialog[open] [data-first]")?.focus(), []);
   const [where, setWhere] = useState(occurrence?.calendar ?? writable[0]?.href ?? "");
   const id = useId();
   const isOne = Boolean(occurrence?.recurrence) && scope === "one";
+  const isOthers = first.caller !== "" && !addresses.includes(first.caller.toLowerCase());
+  const own = addresses[0] ?? "";
   const set = (more: Partial<Fields>) => setFields({ ...fields, ...more });
   const setFrom = (fromDay: string) => {
     const days = daysBetween(fields.fromDay, fields.toDay);
@@ -57,7 +72,7 @@ function Filled({ first, calendars, close, occurrence }: { first: Fields; calend
     <Form label={t("save")} send={send}>
       {occurrence?.recurrence && (
         <fieldset class="field"><legend>{t("scope")}</legend>
-          {(["one", "all"] as const).map((one) => <label class="check"><input type="radio" name={`${id}-scope`} checked={scope === one} onChange={() => setScope(one)} />{t(one === "one" ? "scopeOne" : "scopeAll")}</label>)}
+          {SCOPES.filter((one) => one !== "following" || !isOthers).map((one) => <label class="check"><input type="radio" name={`${id}-scope`} checked={scope === one} onChange={() => setScope(one)} />{t(SCOPE_WORDS[one])}</label>)}
         </fieldset>
       )}
       <Field label={t("subject")} first maxLength={1000} dir="auto" value={fields.subject} onInput={(event) => set({ subject: event.currentTarget.value })} />
@@ -75,6 +90,9 @@ function Filled({ first, calendars, close, occurrence }: { first: Fields; calend
           <select id={`${id}-zone`} value={fields.zone} onChange={(event) => set({ zone: event.currentTarget.value })}>{zones.map((zone) => <option value={zone}>{zone.replace(/_/g, " ")}</option>)}</select></div>
       )}
       <Field label={t("location")} maxLength={1000} dir="auto" value={fields.location} onInput={(event) => set({ location: event.currentTarget.value })} />
+      {isOthers
+        ? fields.invited.length > 0 && <p class="quiet" dir="auto">{t("invited")}: {fields.invited.map(({ name }) => name).join(", ")}</p>
+        : own ? <Invite fields={fields} set={set} own={own} before={occurrence && { start: occurrence.start, end: occurrence.end }} /> : <p class="quiet">{t("noOwnAddress")}</p>}
       {!isOne && <Repeats fields={fields} set={(rule) => set({ rule })} />}
       <div class="pair">
         <div class="field"><label for={`${id}-alarm`}>{t("reminder")}</label>

@@ -9,7 +9,7 @@ import { attempt, complain, Dialog, Empty, Form } from "../shared/ui.tsx";
 import { editDraft } from "./composer.tsx";
 import { sorted } from "./folders.tsx";
 import {
-  destroy, folderNamed, folders, INBOX, isAbsent, isOf, mark, markFolder, move, moveTo, readIds, readMemo, readRows, refineFolder, round, selected, SELECTED_MAX, shownName, star, type Folder, type Row,
+  destroy, folderNamed, folders, INBOX, isAbsent, isOf, mark, markFolder, move, moveTo, readIds, readMemo, readOutline, readRows, refineFolder, round, selected, SELECTED_MAX, shownName, star, type Folder, type Row,
 } from "./mailbox.ts";
 import { nameOf, shortDate, text, texts } from "./memo.ts";
 import { Reader } from "./reader.tsx";
@@ -90,7 +90,7 @@ function Folderful({ folder }: { folder: Folder }) {
   // What comes next is there at once.
   useEffect(() => {
     if (!id || isDrafts) return;
-    void readRows(folder, Math.max(0, position - 1), 3).then((near) => near.forEach((one) => void readMemo(one.id).catch(() => undefined)), () => undefined);
+    void readRows(folder, Math.max(0, position - 1), 3).then((near) => near.forEach((one) => void readMemo(one.id).then(readOutline).catch(() => undefined)), () => undefined);
   }, [id, position]);
   return (
     <>

@@ -131,7 +131,15 @@ export const readMemo = (id: string): Promise<Document> => kept(memos, id, () =>
 export function readOutline(memo: Document): Promise<Outline | null> {
   const attachments = (memo["_attachments"] ?? {}) as { [name: string]: Json };
   if (!attachments["message.eml"]) return Promise.resolve(null);
-  return kept(outlines, memo._id, () => ask<Outline>("GET", `${documentPath(database.value, memo._id)}/_message`));
+  return outlineOf(memo._id);
+}
+
+const outlineOf = (id: string) => kept(outlines, id, () => ask<Outline | null>("GET", `${documentPath(database.value, id)}/_message`));
+
+/** A memo, while what else it has is fetched as well: nearly every one has a source. */
+export function openMemo(id: string): Promise<Document> {
+  outlineOf(id).catch(() => undefined);
+  return readMemo(id);
 }
 
 export function forget(id: string): void {

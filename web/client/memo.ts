@@ -1,6 +1,7 @@
 // Memos as the server keeps them, and what an answer is made of.
 
 import type { Document, Json } from "../shared/api.ts";
+import { dateFormat } from "../shared/i18n.ts";
 
 /** The texts of a field that is a text or a list of texts. */
 export function texts(value: Json | undefined): string[] {
@@ -156,7 +157,7 @@ export function shortDate(written: string, now: Date, locale: string): string {
   const options: Intl.DateTimeFormatOptions = isToday
     ? { hour: "2-digit", minute: "2-digit" }
     : date.getFullYear() === now.getFullYear() ? { day: "numeric", month: "short" } : { year: "numeric", month: "2-digit", day: "2-digit" };
-  return new Intl.DateTimeFormat(locale, options).format(date);
+  return dateFormat(options, locale).format(date);
 }
 
 /** The question to the index of words that what somebody has typed stands for: all of its words, with the fields by mail's names. */

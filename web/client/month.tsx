@@ -1,7 +1,7 @@
 // A month: weeks of days, each with what fits. One day has the keyboard; the arrow keys move it, and its events come next in the order of Tab.
 
 import { useEffect, useRef } from "preact/hooks";
-import { locale } from "../shared/i18n.ts";
+import { dateFormat } from "../shared/i18n.ts";
 import { byDay, clock, longDay, Unseen, type ViewProps } from "./agenda.tsx";
 import { t } from "./calendar_texts.ts";
 import type { Occurrence } from "./event.ts";
@@ -37,7 +37,7 @@ export function Month(props: ViewProps) {
     event.preventDefault();
   };
   const weekdays = Array.from({ length: 7 }, (_, index) => new Date(`${addDays(from, index)}T12:00:00Z`));
-  const name = (style: "short" | "long") => new Intl.DateTimeFormat(locale(), { weekday: style, timeZone: "UTC" });
+  const name = (style: "short" | "long") => dateFormat({ weekday: style, timeZone: "UTC" });
   return (
     <>
       <table class="month" role="grid" aria-label={t("month")} ref={table} onKeyDown={key}>

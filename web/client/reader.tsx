@@ -9,7 +9,7 @@ import { hashOf, place } from "../shared/route.ts";
 import { ErrorBox, Loaded } from "../shared/ui.tsx";
 import { answerTo, forwardOf } from "./composer.tsx";
 import type { Actions } from "./list.tsx";
-import { bodyPath, calendarFile, database, filePath, forget, mark, readConversation, readMemo, readOutline, round, type Outline } from "./mailbox.ts";
+import { bodyPath, calendarFile, database, filePath, forget, mark, openMemo, readConversation, readOutline, round, type Outline } from "./mailbox.ts";
 import { addressOf, linked, nameOf, shortDate, text, texts } from "./memo.ts";
 import { t } from "./texts.ts";
 
@@ -19,7 +19,7 @@ const READ_AFTER_MS = 700;
 type Props = { id: string; actions: Actions; isJunk: boolean };
 
 export function Reader({ id, actions, isJunk }: Props) {
-  const memo = useResource(`memo ${id}`, () => readMemo(id), undefined, round.value);
+  const memo = useResource(`memo ${id}`, () => openMemo(id), undefined, round.value);
   const loaded = memo.data.value;
   useEffect(() => {
     if (!loaded) return;

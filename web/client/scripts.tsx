@@ -1,7 +1,7 @@
 // Answers while one is away, and the texts of one's Sieve scripts.
 
 import { useState } from "preact/hooks";
-import { ApiError, ask, signedInAgain } from "../shared/api.ts";
+import { ask } from "../shared/api.ts";
 import { useResource } from "../shared/data.ts";
 import { Dialog, Field, Form, Loaded, say } from "../shared/ui.tsx";
 import { AWAY, awayOf, withAway, type Away as Entered, type Scripts as Kept } from "./away.ts";
@@ -12,16 +12,7 @@ const PATH = "_mail_scripts";
 const useScripts = () => useResource("scripts", () => ask<Kept>("GET", PATH));
 
 /** Sets all scripts. Who has signed in long ago does so again: a script may lead mail away. */
-async function keep(scripts: Kept): Promise<void> {
-  const put = () => ask("PUT", PATH, {}, { body: scripts });
-  try {
-    await put();
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 403) throw error;
-    await signedInAgain();
-    await put();
-  }
-}
+const keep = (scripts: Kept): Promise<void> => ask("PUT", PATH, {}, { body: scripts });
 
 export function Away({ close }: { close: () => void }) {
   const found = useScripts();

@@ -1,9 +1,10 @@
 // What a person sets for themselves: the password, a second factor, app passwords, sessions, language.
 
 import { useId, useState } from "preact/hooks";
-import { ask, documentPath, pathOf, person, signInFirst, type Document } from "../shared/api.ts";
+import { ask, documentPath, offersPasskeys, pathOf, person, signInFirst, type Document } from "../shared/api.ts";
 import { useResource, type Resource } from "../shared/data.ts";
 import { language, moment, setLanguage, type Language } from "../shared/i18n.ts";
+import { addPasskey } from "../shared/passkey.ts";
 import { attempt, Dialog, Field, Form, Loaded, say } from "../shared/ui.tsx";
 import { SecondFactor } from "./second_factor.tsx";
 import { t } from "./settings_texts.ts";
@@ -25,7 +26,7 @@ export function SettingsPage() {
           <>
             <SecondFactor held={held} changed={() => void credentials.reload()} />
             <AppPasswords held={held} credentials={credentials} />
-            {held.passkeys.length > 0 && <Passkeys held={held} credentials={credentials} />}
+            {(offersPasskeys.value || held.passkeys.length > 0) && <Passkeys held={held} credentials={credentials} />}
           </>
         )}</Loaded>
         <Sessions />
@@ -147,18 +148,41 @@ function AddAppPassword({ close, added }: { close: () => void; added: () => void
 }
 
 function Passkeys({ held, credentials }: HeldProps) {
+  const [adding, setAdding] = useState(false);
   const remove = (id: string) => attempt(async () => {
     await ask("DELETE", `_credentials/passkeys/${pathOf(id)}`);
     say(t("passkeyRemoved"));
     await credentials.reload();
   });
   return (
-    <section class="card"><h2>{t("passkeys")}</h2>
-      <table><tbody>{held.passkeys.map((one) => (
-        <tr><td dir="auto">{one.name}</td><td>{one.used_ms ? moment(one.used_ms) : moment(one.created_ms)}</td>
-          <td><button type="button" aria-label={t("removeOf", { name: one.name })} onClick={() => void remove(one.id)}>{t("remove")}</button></td></tr>
-      ))}</tbody></table>
+    <section class="card"><div class="spread"><h2>{t("passkeys")}</h2>{offersPasskeys.value && <button type="button" onClick={() => setAdding(true)}>{t("newPasskey")}</button>}</div>
+      <p class="quiet">{t("passkeysWhat")}</p>
+      {held.passkeys.length === 0 ? <p>{t("noPasskeys")}</p> : (
+        <table><thead><tr><th scope="col">{t("passkeyName")}</th><th scope="col">{t("lastUsed")}</th><th scope="col"><span class="hidden">{t("actions")}</span></th></tr></thead>
+          <tbody>{held.passkeys.map((one) => (
+            <tr><td dir="auto">{one.name}<div class="quiet">{t("created")}: {moment(one.created_ms)}</div></td><td>{one.used_ms ? moment(one.used_ms) : "–"}</td>
+              <td><button type="button" aria-label={t("removeOf", { name: one.name })} onClick={() => void remove(one.id)}>{t("remove")}</button></td></tr>
+          ))}</tbody></table>
+      )}
+      {adding && <AddPasskey close={() => setAdding(false)} added={() => void credentials.reload()} />}
     </section>
+  );
+}
+
+function AddPasskey({ close, added }: { close: () => void; added: () => void }) {
+  const [name, setName] = useState(() => programOf(navigator.userAgent));
+  const send = async () => {
+    await addPasskey(name.trim());
+    close();
+    say(t("passkeyAdded"));
+    added();
+  };
+  return (
+    <Dialog title={t("newPasskey")} close={close}>
+      <Form label={t("newPasskey")} send={send} disabled={!name.trim()}>
+        <Field label={t("passkeyName")} required first maxLength={100} value={name} onInput={(event) => setName(event.currentTarget.value)} />
+      </Form>
+    </Dialog>
   );
 }
 

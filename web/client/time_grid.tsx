@@ -1,7 +1,7 @@
 // Days next to each other, with the hours below each other.
 
 import { useEffect, useRef } from "preact/hooks";
-import { locale } from "../shared/i18n.ts";
+import { dateFormat } from "../shared/i18n.ts";
 import { byDay, clock, longDay, Unseen, type ViewProps } from "./agenda.tsx";
 import { t } from "./calendar_texts.ts";
 import { moveTo, useDrag } from "./drag.tsx";
@@ -50,7 +50,7 @@ export function TimeGrid(props: ViewProps) {
     create({ ...emptyFields(day, timeAt(minute), timeAt(end % 1440)), toDay: end >= 1440 ? addDays(day, 1) : day });
   };
   const narrow = { gridTemplateColumns: `3.2rem repeat(${count}, minmax(0, 1fr))` };
-  const short = new Intl.DateTimeFormat(locale(), { weekday: "short", day: "numeric", timeZone: "UTC" });
+  const short = dateFormat({ weekday: "short", day: "numeric", timeZone: "UTC" });
   return (
     <div class="time-grid card">
       <div class="days-head" style={narrow}>

@@ -29,8 +29,8 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** What a clock shows in a zone. */
-export function civilAt(ms: number, zone: string): Civil {
+/** What a clock shows in a zone, as the browser's tables have it. That takes long. */
+function lookedUp(ms: number, zone: string): Civil {
   const parts: { [type: string]: string } = {};
   for (const { type, value } of formatOf(zone).formatToParts(ms)) parts[type] = value;
   return `${parts["year"]!.padStart(4, "0")}-${parts["month"]}-${parts["day"]}T${parts["hour"]}:${parts["minute"]}:${parts["second"]}`;
@@ -38,14 +38,44 @@ export function civilAt(ms: number, zone: string): Civil {
 
 const asUtc = (civil: Civil): number => Date.parse(`${civil.length === 10 ? `${civil}T00:00:00` : civil}Z`);
 
+const lookedUpOffset = (ms: number, zone: string): number => asUtc(lookedUp(ms, zone)) - Math.floor(ms / 1000) * 1000;
+
+/** Offsets at the beginnings of days, by zone and day since 1970. */
+const offsets = new Map<string, Map<number, number>>();
+/** More are forgotten, and looked up again. */
+const OFFSETS_MAX = 20_000;
+/** Before, clocks were changed in ways that nobody needs to be quick. */
+const QUICK_FROM_MS = Date.UTC(1973, 0);
+const QUICK_TO_MS = Date.UTC(9000, 0);
+
+/** By how much a zone's clocks are ahead of UTC. A day on whose ends they are the same has that offset throughout. */
+export function offsetAt(ms: number, zone: string): number {
+  if (zone === "UTC") return 0;
+  if (ms < QUICK_FROM_MS || ms > QUICK_TO_MS) return lookedUpOffset(ms, zone);
+  let days = offsets.get(zone);
+  if (!days || days.size > OFFSETS_MAX) offsets.set(zone, (days = new Map()));
+  const day = Math.floor(ms / DAY_MS);
+  const [first, next] = [day, day + 1].map((one) => {
+    let offset = days.get(one);
+    if (offset === undefined) days.set(one, (offset = lookedUpOffset(one * DAY_MS, zone)));
+    return offset;
+  });
+  return first === next ? first! : lookedUpOffset(ms, zone);
+}
+
+/** What a clock shows in a zone. */
+export function civilAt(ms: number, zone: string): Civil {
+  if (ms < QUICK_FROM_MS || ms > QUICK_TO_MS) return lookedUp(ms, zone);
+  return new Date(ms + offsetAt(ms, zone)).toISOString().slice(0, 19);
+}
+
 /** When a clock in a zone shows a time. Where it does so twice, the first time; where it never does, as long after midnight as it says. */
 export function instantOf(civil: Civil, zone: string): number {
   const wanted = asUtc(civil);
-  const offsetAt = (ms: number) => asUtc(civilAt(ms, zone)) - ms;
-  const offsets = [offsetAt(wanted - DAY_MS), offsetAt(wanted + DAY_MS)].sort((a, b) => b - a);
-  const found = offsets.map((offset) => wanted - offset).find((ms) => asUtc(civilAt(ms, zone)) === wanted);
+  const around = [offsetAt(wanted - DAY_MS, zone), offsetAt(wanted + DAY_MS, zone)].sort((a, b) => b - a);
+  const found = around.map((offset) => wanted - offset).find((ms) => asUtc(civilAt(ms, zone)) === wanted);
   // In the hour that is left out in spring: by the offset of before.
-  return found ?? wanted - offsetAt(wanted - DAY_MS);
+  return found ?? wanted - offsetAt(wanted - DAY_MS, zone);
 }
 
 /** A day a number of days later. */

@@ -172,9 +172,13 @@ export function declineSignIn(): void {
 /** Has the person sign in once more, for what the server takes from nobody else. */
 export const signInFirst = (): Promise<void> => signedInAgain("proof");
 
+/** Whether this server offers passkeys, and this browser knows them. */
+export const offersPasskeys = signal(false);
+
 /** Finds out whether somebody is signed in. */
 export async function findPerson(): Promise<void> {
-  const { userCtx } = await ask<{ userCtx: { name: string | null; roles: string[] } }>("GET", "_session");
+  const { userCtx, info } = await ask<{ userCtx: { name: string | null; roles: string[] }; info?: { authentication_handlers?: string[] } }>("GET", "_session");
+  offersPasskeys.value = typeof PublicKeyCredential !== "undefined" && (info?.authentication_handlers?.includes("passkey") ?? false);
   person.value = userCtx.name === null ? null : { name: userCtx.name, roles: userCtx.roles };
 }
 
@@ -188,7 +192,8 @@ export async function signInByCode(step: string, code: string): Promise<void> {
   await enter({ step, code });
 }
 
-async function enter(proof: Json): Promise<void> {
+/** Shows the server who signs in. */
+export async function enter(proof: Json): Promise<void> {
   const before = person.value?.name;
   const told = await ask<{ name: string; roles: string[] }>("POST", "_session", {}, { body: proof });
   if (before && before !== told.name) location.reload();

@@ -7,12 +7,14 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 export const paused = signal(false);
 
 export class Resource<T> {
-  readonly data: Signal<T | undefined> = signal(undefined);
+  readonly data: Signal<T | undefined>;
   readonly error: Signal<unknown> = signal(undefined);
   readonly loading = signal(false);
   private round = 0;
 
-  constructor(public fetcher: () => Promise<T>) {}
+  constructor(public fetcher: () => Promise<T>, known?: T) {
+    this.data = signal(known);
+  }
 
   /** Fetches; what was there stays until the answer comes, and longer if it fails. */
   reload = async (): Promise<void> => {
@@ -33,10 +35,11 @@ export class Resource<T> {
 
 /**
  * A resource of a component. Another `key` is another thing: what was there goes. Another `version` of it is fetched while what
- * was there stays, and so it is after each `every` milliseconds while the page is seen and not paused.
+ * was there stays, and so it is after each `every` milliseconds while the page is seen and not paused. What is `known` of it is shown
+ * until the first answer comes.
  */
-export function useResource<T>(key: string, fetcher: () => Promise<T>, every?: number, version: string | number = ""): Resource<T> {
-  const resource = useMemo(() => new Resource(fetcher), [key]);
+export function useResource<T>(key: string, fetcher: () => Promise<T>, every?: number, version: string | number = "", known?: T): Resource<T> {
+  const resource = useMemo(() => new Resource(fetcher, known), [key]);
   resource.fetcher = fetcher;
   useEffect(() => void resource.reload(), [resource, version]);
   useEffect(() => {

@@ -52,10 +52,28 @@ export function locale(): string {
   return region.startsWith(language.value) ? region : language.value;
 }
 
+const dateFormats = new Map<string, Intl.DateTimeFormat>();
+const numberFormats = new Map<string, Intl.NumberFormat>();
+
+/** How dates are written. To make a format takes longer than to use it, so each is made once. */
+export function dateFormat(options: Intl.DateTimeFormatOptions, place = locale()): Intl.DateTimeFormat {
+  const key = `${place} ${JSON.stringify(options)}`;
+  let format = dateFormats.get(key);
+  if (!format) dateFormats.set(key, (format = new Intl.DateTimeFormat(place, options)));
+  return format;
+}
+
+function numberFormat(digits: number): Intl.NumberFormat {
+  const key = `${locale()} ${digits}`;
+  let format = numberFormats.get(key);
+  if (!format) numberFormats.set(key, (format = new Intl.NumberFormat(locale(), { maximumFractionDigits: digits })));
+  return format;
+}
+
 /** A number as the language writes it. */
 export function number(value: number | null | undefined, digits = 0): string {
   if (value === null || value === undefined) return "–";
-  return new Intl.NumberFormat(locale(), { maximumFractionDigits: digits }).format(value);
+  return numberFormat(digits).format(value);
 }
 
 /** Bytes in the unit that suits them, of 1,024 each. */
@@ -86,5 +104,5 @@ export function duration(seconds: number): string {
 export function moment(time: string | number | Date): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return String(time);
-  return new Intl.DateTimeFormat(locale(), { dateStyle: "short", timeStyle: "medium" }).format(date);
+  return dateFormat({ dateStyle: "short", timeStyle: "medium" }).format(date);
 }

@@ -1,8 +1,9 @@
 // The page on which somebody signs in, and the same above a page whose session has ended.
 
 import { useRef, useState } from "preact/hooks";
-import { ApiError, declineSignIn, needsSignIn, person, signIn, signInByCode, signOut } from "./api.ts";
+import { ApiError, declineSignIn, needsSignIn, offersPasskeys, person, signIn, signInByCode, signOut } from "./api.ts";
 import { Mark } from "./mark.tsx";
+import { signInByPasskey } from "./passkey.ts";
 import { t } from "./texts.ts";
 import { Dialog, Field, Form } from "./ui.tsx";
 
@@ -23,11 +24,32 @@ function SignInForm({ name }: { name?: string | undefined }) {
       throw /incorrect/i.test(error.reason) ? new Error(t("wrongPassword")) : error;
     }
   };
-  if (second && !second.second_steps?.includes("code")) return <p class="note warn">{t("setUpFirst")}</p>;
+  const byPasskey = async () => {
+    try {
+      await signInByPasskey(second?.step);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) throw new Error(t("wrongPasskey"));
+      throw error;
+    }
+  };
+  const takesCode = !second || second.second_steps?.includes("code");
+  const takesPasskey = offersPasskeys.value && (!second || second.second_steps?.includes("passkey"));
+  if (!takesCode && !takesPasskey) return <p class="note warn">{t("setUpFirst")}</p>;
+  return (
+    <>
+      {takesCode && <ByTyping key={second ? "second" : "first"} form={form} name={name} isSecond={second !== undefined} send={send} />}
+      {takesPasskey && <Form send={byPasskey} label={t(second ? "usePasskey" : "signInByPasskey")} quiet={takesCode} />}
+    </>
+  );
+}
+
+type ByTypingProps = { form: { current: HTMLDivElement | null }; name?: string | undefined; isSecond: boolean; send: () => Promise<void> };
+
+function ByTyping({ form, name, isSecond, send }: ByTypingProps) {
   return (
     <Form send={send} label={t("signIn")}>
-      <div ref={form} key={second ? "second" : "first"}>
-        {second
+      <div ref={form}>
+        {isSecond
           ? <Field label={t("code")} name="code" autocomplete="one-time-code" required first autofocus />
           : <>
               <Field label={t("name")} name="name" autocomplete="username" autocapitalize="none" spellcheck={false} required first={!name} autofocus={!name} defaultValue={name ?? ""} />

@@ -25,7 +25,7 @@ export const SHARED = {
   singleKeys: ["Keys without Ctrl do something", "Tasten ohne Strg tun etwas"],
   signIn: ["Sign in", "Anmelden"],
   signInAgain: ["Your session has ended. Sign in again to go on; nothing on this page is lost.", "Ihre Sitzung ist abgelaufen. Melden Sie sich erneut an; auf dieser Seite geht nichts verloren."],
-  signInProof: ["Show once more that it is you: this changes what opens your account.", "Zeigen Sie noch einmal, dass Sie es sind: Das ändert, womit man in Ihr Konto kommt."],
+  signInProof: ["Show once more that it is you: this changes what opens your account, or where your mail goes.", "Zeigen Sie noch einmal, dass Sie es sind: Das ändert, womit man in Ihr Konto kommt oder wohin Ihre Post geht."],
   name: ["Name", "Name"],
   password: ["Password", "Passwort"],
   wrongPassword: ["The name or the password is wrong.", "Name oder Passwort ist falsch."],
@@ -34,6 +34,12 @@ export const SHARED = {
   newPassword: ["New password", "Neues Passwort"],
   code: ["Code of your authenticator, or a recovery code", "Code Ihres Authenticators oder ein Wiederherstellungscode"],
   wrongCode: ["The code is wrong, or was used already.", "Der Code ist falsch oder wurde schon benutzt."],
+  signInByPasskey: ["Sign in with a passkey", "Mit einem Passkey anmelden"],
+  usePasskey: ["Use a passkey", "Passkey benutzen"],
+  wrongPasskey: ["This passkey opens no account here.", "Dieser Passkey öffnet hier kein Konto."],
+  passkeyNone: ["No passkey was used.", "Es wurde kein Passkey benutzt."],
+  passkeyKnown: ["This device has a passkey of yours already.", "Dieses Gerät hat schon einen Passkey von Ihnen."],
+  passkeyElsewhere: ["Passkeys belong to another address of this server. Open the page there.", "Passkeys gehören zu einer anderen Adresse dieses Servers. Öffnen Sie die Seite dort."],
   setUpFirst: ["Your account needs a second factor, which is not set up yet. Ask an administrator.", "Ihr Konto braucht einen zweiten Faktor, der noch nicht eingerichtet ist. Fragen Sie die Verwaltung."],
 } as const;
 

@@ -60,8 +60,8 @@ export function Field({ label, hint, first, ...input }: FieldProps) {
 }
 
 /** A form that is sent once at a time, and shows why it failed. */
-export function Form({ send, label, danger, disabled, children }: {
-  send: () => Promise<unknown>; label: string; danger?: boolean; disabled?: boolean; children?: ComponentChildren;
+export function Form({ send, label, danger, quiet, disabled, children }: {
+  send: () => Promise<unknown>; label: string; danger?: boolean; /** Its button is not the one that is meant first. */ quiet?: boolean | undefined; disabled?: boolean; children?: ComponentChildren;
 }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -81,7 +81,7 @@ export function Form({ send, label, danger, disabled, children }: {
     <form onSubmit={submit}>
       {children}
       {error !== undefined && <ErrorBox error={error} />}
-      <div class="buttons end"><button class={danger ? "danger" : "primary"} disabled={disabled} aria-busy={busy}>{label}</button></div>
+      <div class="buttons end"><button class={danger ? "danger" : quiet ? "" : "primary"} disabled={disabled} aria-busy={busy}>{label}</button></div>
     </form>
   );
 }

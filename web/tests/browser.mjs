@@ -78,7 +78,8 @@ async function tab(context) {
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(base) && !request.url().startsWith("blob:")) foreign.push(request.url());
+    const isOwn = [base, base.replace("127.0.0.1", "localhost"), "blob:"].some((start) => request.url().startsWith(start));
+    if (!isOwn) foreign.push(request.url());
   });
   page.setDefaultTimeout(15_000);
   return page;
@@ -326,6 +327,16 @@ step("a replication is ordered, fails in words and is stopped; a person is disab
   await page.locator("dialog code").waitFor();
   await page.keyboard.press("Escape");
   await page.locator(".docked tr", { hasText: "phone" }).waitFor();
+  await page.getByRole("button", { name: "Rooms", exact: true }).click();
+  await page.getByRole("button", { name: "New room" }).click();
+  await page.getByLabel("Short name").fill("hall");
+  await page.getByLabel("Address", { exact: true }).fill("hall@acme.example");
+  await page.getByLabel("Site").fill("Berlin");
+  await page.getByLabel("Seats").fill("12");
+  await page.locator("dialog button.primary").click();
+  await rowText(page, "hall@acme.example").waitFor();
+  const { Resource, Site, Capacity } = await ask("GET", "/directory/person:hall");
+  assert.deepEqual([Resource, Site, Capacity], ["room", "Berlin", 12]);
   await page.getByRole("button", { name: "domains", exact: false }).first().click();
   await page.getByRole("button", { name: "New domain" }).click();
   await page.getByLabel("Domain", { exact: true }).fill("beta.example");
@@ -358,6 +369,43 @@ step("mail that is kept back is let go, or deleted", async () => {
   await context.close();
 });
 
+/** What the server finds of a domain, with texts of a stranger's in it. */
+const FINDINGS = {
+  domain: "acme.example", ok: false, remarks: [HOSTILE[0]],
+  records: [
+    { name: "acme.example", type: "MX", value: "10 mail.acme.example.", state: "fine", found: [], without: "nobody can send mail to it" },
+    { name: "_dmarc.acme.example", type: "TXT", value: "v=DMARC1; p=none", state: "missing", found: [], without: "nobody says who sends in its name" },
+    { name: "acme.example", type: "TXT", value: "v=spf1 mx -all", state: "differs", found: [HOSTILE[0], "x".repeat(600)], without: "others may take its mail for forged" },
+  ],
+  mail_hosts: [{ name: "mail.acme.example", answers: false, addresses: [{ address: "192.0.2.1", greeting: null, reason: HOSTILE[1] }, { address: "192.0.2.2", greeting: `220 ${HOSTILE[2]}`, reason: null }] }],
+};
+const withFindings = (page) => page.route("**/_domain_check/*", (route) => route.fulfill({ json: FINDINGS }));
+
+step("what DNS lacks of a domain is said, and so is what others report of its mail", async () => {
+  const { context, page } = await signedIn();
+  await open(page, "mail");
+  const section = page.getByRole("region", { name: "Is a domain ready for mail?" }).first();
+  // The server itself: it has no name that others could know.
+  await section.getByLabel("Domain").fill("acme.example");
+  await page.keyboard.press("Enter");
+  await section.getByRole("alert").waitFor();
+  await withFindings(page);
+  await section.getByRole("button", { name: "Try again" }).click();
+  await section.locator("tr", { hasText: "_dmarc.acme.example" }).getByText("nobody says who sends in its name").waitFor();
+  await section.locator("tr", { hasText: "differs" }).getByText(HOSTILE[0]).waitFor();
+  await section.getByText(HOSTILE[1]).waitFor();
+  const report = { Form: "DMARCReport", Domain: "acme.example", Day: "2026-11-26", Reporter: HOSTILE[0], Messages: 1200, Passed: 1195, Failed: 5, Quarantined: 0, Rejected: 5 };
+  await ask("PUT", "/dmarc/dmarc:1", report);
+  await ask("PUT", "/dmarc/dmarc:1:0", { Form: "DMARCSource", Domain: "acme.example", Source: "198.51.100.7", Day: "2026-11-26", Messages: 5, Result: "fails", Why: HOSTILE[1], Reporter: HOSTILE[0] });
+  await open(page, "mail");
+  await page.locator("tr", { hasText: "1,200" }).getByText("acme.example").waitFor();
+  await page.locator("tr", { hasText: "198.51.100.7" }).waitFor();
+  await page.getByRole("link", { name: "Why they failed" }).click();
+  await rowText(page, "acme.example").waitFor();
+  assert.equal(await page.evaluate(() => window.harmed), undefined);
+  await context.close();
+});
+
 step("whatever names and contents hold, nothing of it runs and nothing is fetched", async () => {
   const { context, page } = await signedIn();
   const places = ["hostile/documents?contents=1", "hostile/documents/with-attachment", "hostile/views", "hostile/folders", "hostile/changes", "hostile/query"];
@@ -376,13 +424,14 @@ step("whatever names and contents hold, nothing of it runs and nothing is fetche
 
 const PAGES = [
   "overview", "databases", "databases/films/documents/film-000009", "databases/films/views", "databases/films/query", "databases/films/folders/Favourites",
-  "databases/films/changes", "databases/films/access", "databases/films/properties", "people", "people?kind=domains", "mail", "replication?of=films", "backups", "tasks", "log", "statistics?name=Server.Users", "configuration?key=compact.window",
+  "databases/films/changes", "databases/films/access", "databases/films/properties", "people", "people?kind=domains", "people?kind=rooms", "mail?check=acme.example", "replication?of=films", "backups", "tasks", "log", "statistics?name=Server.Users", "configuration?key=compact.window",
 ];
 
 step("axe finds nothing serious on any page, in both themes, and nothing is wider than a phone", async () => {
   const found = [];
   for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["light", 320]]) {
     const { context, page } = await signedIn({ colorScheme, viewport: { width, height: 800 } });
+    await withFindings(page);
     for (const place of PAGES) {
       await open(page, place);
       await page.waitForTimeout(250);

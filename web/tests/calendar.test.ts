@@ -45,7 +45,7 @@ test("what the server sends of an event is shown by this device's clock", () => 
   assert.deepEqual(["PT15M", "-P1DT2H", "P2W", "PT", "soon"].map(durationOf), [900_000, -93_600_000, 1_209_600_000, 0, undefined]);
 });
 
-const FIELDS: Fields = { subject: "Board; all", location: "", body: "", isDay: false, fromDay: "2026-11-25", toDay: "2026-11-25", fromTime: "10:00", toTime: "11:30", zone: "Europe/Berlin", rule: "", isFree: false, isPrivate: false, alarm: "15" };
+const FIELDS: Fields = { subject: "Board; all", location: "", body: "", isDay: false, fromDay: "2026-11-25", toDay: "2026-11-25", fromTime: "10:00", toTime: "11:30", zone: "Europe/Berlin", rule: "", isFree: false, isPrivate: false, alarm: "15", invited: [], caller: "" };
 
 test("an event is what was said of it, and is read so again", () => {
   for (const fields of [FIELDS, { ...FIELDS, isDay: true, toDay: "2026-11-27", alarm: "" }, { ...FIELDS, zone: "UTC", rule: "FREQ=WEEKLY;UNTIL=20261231T235959Z", isFree: true, isPrivate: true, body: "a\nb, c" }]) {

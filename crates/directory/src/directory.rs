@@ -221,6 +221,20 @@ impl Directory {
         self.index.person_of_handle(handle.expose())
     }
 
+    /// As [`NameIndex::called_like`], as the database is at the moment. What somebody may see of it is for the caller to ask.
+    #[must_use]
+    pub fn called_like(&self, typed: &str, most: usize) -> Vec<Found> {
+        self.refresh();
+        self.index.called_like(typed, most)
+    }
+
+    /// As [`NameIndex::resources`], as the database is at the moment.
+    #[must_use]
+    pub fn resources(&self, most: usize) -> Vec<Arc<Person>> {
+        self.refresh();
+        self.index.resources(most)
+    }
+
     /// A number that changes with every change of the directory.
     #[must_use]
     pub fn changes(&self) -> u64 {

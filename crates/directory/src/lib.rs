@@ -29,11 +29,13 @@ mod outsiders;
 mod person;
 mod preferences;
 mod record;
+mod resource;
 mod revocation;
 mod sasl;
 mod session;
 mod source_login;
 mod users_form;
+mod words;
 mod writing;
 
 pub use administrator::{
@@ -61,6 +63,7 @@ pub use person::{
 };
 pub use preferences::Absence;
 pub use record::{CredentialChange, CredentialRecords, PasswordEdit, check_password};
+pub use resource::{Resource, ResourceKind};
 pub use revocation::Revocations;
 pub use sasl::{SaslConnection, SaslError, SaslLogin, SaslReply, TokenVerification, TokenVerifier};
 pub use session::{

@@ -13,6 +13,7 @@ use crate::domain::domain_of;
 use crate::fields::{Fields, addresses, check_address, check_identity, flag, refuse, text, texts, time_ms};
 use crate::preferences::{Absence, language, time_zone};
 use crate::record::{PASSWORD_HASH, PasswordEdit, take_over};
+use crate::resource::{Resource, resource};
 use crate::users_form::USERS_PREFIX;
 
 /// The field `Form` of a person.
@@ -62,6 +63,8 @@ pub struct Person {
     pub account: Standing,
     /// Roles; `_admin` administers the server.
     pub roles: Vec<String>,
+    /// That it is nobody, but a room or another resource that people book.
+    pub resource: Option<Arc<Resource>>,
     /// The name of the person's entry in the directory elsewhere that they come from and are kept in step with.
     pub source_entry: Option<String>,
 }
@@ -141,6 +144,7 @@ impl Person {
             credentials: Arc::new(brought_credentials(document)?),
             account: account(document)?,
             roles: texts(document, "Roles", MOST_ROLES)?,
+            resource: resource(document).unwrap_or_default().map(Arc::new),
             source_entry: source_entry(document),
         })
     }
@@ -217,6 +221,7 @@ pub fn prepare_person(mut document: Fields) -> Result<Prepared, DirectoryError> 
     let person = Person::read(&document)?;
     language(&document)?;
     time_zone(&document)?;
+    resource(&document)?;
     document.insert("FullName".to_owned(), Value::from(person.full_names));
     document.insert("ShortName".to_owned(), Value::from(person.short_name));
     document.insert("MailFile".to_owned(), Value::from(person.mail_file));

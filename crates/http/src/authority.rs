@@ -382,6 +382,11 @@ pub trait Authenticator: Send + Sync + 'static {
         Err(LoginRefusal::Wrong)
     }
 
+    /// Whether somebody can sign in with a passkey.
+    fn offers_passkeys(&self) -> bool {
+        false
+    }
+
     /// What a browser asks an authenticator for: to sign in with a passkey alone, or after the first step that is shown.
     ///
     /// # Errors

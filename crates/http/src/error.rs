@@ -64,6 +64,11 @@ impl HttpError {
         Self::new(StatusCode::FORBIDDEN, "forbidden", reason)
     }
 
+    /// Somebody who has signed in too long ago for what they ask: a page has them do it again, and asks again.
+    pub(crate) fn sign_in_again(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "sign_in_again", reason)
+    }
+
     /// `allow` as in the header: `GET,HEAD`.
     pub(crate) fn method_not_allowed(allow: &str) -> Self {
         let reason = format!("Only {allow} allowed");
@@ -304,7 +309,7 @@ impl From<CredentialRefusal> for HttpError {
         match error {
             CredentialRefusal::Invalid(_) => Self::bad_request(reason),
             CredentialRefusal::Forbidden(_) => Self::forbidden(reason),
-            CredentialRefusal::Stale => Self::new(StatusCode::FORBIDDEN, "sign_in_again", reason),
+            CredentialRefusal::Stale => Self::sign_in_again(reason),
             CredentialRefusal::NotFound(_) => Self::new(StatusCode::NOT_FOUND, "not_found", reason),
             CredentialRefusal::Login(refusal) => refusal.into(),
             CredentialRefusal::Failed(_) => Self::unavailable(reason),

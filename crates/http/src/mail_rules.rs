@@ -29,9 +29,12 @@ pub enum MailRulesRefusal {
     /// They are none, in words.
     #[error("{0}")]
     Invalid(String),
-    /// The one who asks has none, or must sign in again.
+    /// The one who asks has none, or does not come as a person.
     #[error("{0}")]
     Forbidden(String),
+    /// The session began too long ago for it.
+    #[error("To say what becomes of mail, sign in again: your session began too long ago.")]
+    Stale,
     /// They cannot be read or stored.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -63,6 +66,7 @@ impl From<MailRulesRefusal> for HttpError {
         match refusal {
             MailRulesRefusal::Invalid(reason) => Self::bad_request(reason),
             MailRulesRefusal::Forbidden(reason) => Self::forbidden(reason),
+            MailRulesRefusal::Stale => Self::sign_in_again(refusal.to_string()),
             MailRulesRefusal::Database(error) => error.into(),
         }
     }

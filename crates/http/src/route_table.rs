@@ -11,9 +11,9 @@ use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, R
 use crate::view::{self, Listing};
 use crate::{
     access_list, acme, attachment, bulk, bulk_get, changes, compact, configuration, copy, credentials,
-    database_updates, databases, dav, design, document, find, folder, handler, held, held_mail, indexes,
-    mail_rules, mail_setup, message_parts, openapi, person_feed, provider_sign_in, replication, server_pages,
-    session, settings, text_search, transaction, unread, web_pages, write,
+    database_updates, databases, dav, design, document, domain_check, find, folder, handler, held, held_mail,
+    indexes, mail_rules, mail_setup, message_parts, openapi, people_search, person_feed, provider_sign_in,
+    replication, server_pages, session, settings, text_search, transaction, unread, web_pages, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -527,9 +527,19 @@ static ROUTES: &[Route] = &[
         methods: &[get(Operation::Other, PERSON, STREAM, |c, _| Box::pin(person_feed::open(c)))],
     },
     Route {
+        path: "/_domain_check/{domain}",
+        methods: &[get(Operation::Other, ADMINISTRATOR, NONE, |c, _| Box::pin(domain_check::check(c)))],
+    },
+    Route {
         path: "/_held_mail/{id}",
         methods: &[act("DELETE", Operation::Other, PERSON, NOTHING, NONE, |c, _| {
             Box::pin(held_mail::take_back(c))
+        })],
+    },
+    Route {
+        path: "/_people",
+        methods: &[get(Operation::Other, PERSON, &["q", "kind", "site", "capacity", "limit"], |c, _| {
+            Box::pin(people_search::find(c))
         })],
     },
     Route {

@@ -167,7 +167,11 @@ pub(crate) fn show(context: &Context) -> Result<Response<Body>> {
     if context.query.is_true("basic") && context.identity.is_anonymous() {
         return Err(HttpError::unauthorized("Please login."));
     }
-    let mut info = json!({"authentication_handlers": ["cookie", "default"]});
+    let mut handlers = vec!["cookie", "default"];
+    if context.state.authenticator.offers_passkeys() {
+        handlers.push("passkey");
+    }
+    let mut info = json!({"authentication_handlers": handlers});
     if let (Some(by), Some(members)) = (context.authenticated_by, info.as_object_mut()) {
         members.insert("authenticated".to_owned(), Value::from(by));
     }

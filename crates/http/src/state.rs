@@ -20,6 +20,7 @@ use crate::audit::{Audit, OfficialOpenings};
 use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
 use crate::dav::Keeper;
+use crate::domain_check::DomainCheck;
 use crate::error::Result;
 use crate::held_mail::HeldMail;
 use crate::mail_rules::MailRules;
@@ -27,6 +28,7 @@ use crate::mail_setup::MailSetup;
 use crate::observer::Observer;
 use crate::operation_log::{OperationLog, OperationLogOptions};
 use crate::operations::Operations;
+use crate::people_search::PeopleSearch;
 use crate::uuid::UuidSequence;
 use crate::waiting::ViewWaits;
 
@@ -100,8 +102,10 @@ pub struct SharedHttpState {
     observer: OnceLock<Arc<dyn Observer>>,
     audit: OnceLock<Arc<dyn Audit>>,
     replicator: OnceLock<Replicator>,
+    domain_check: OnceLock<Arc<dyn DomainCheck>>,
     held_mail: OnceLock<Arc<dyn HeldMail>>,
     mail_rules: OnceLock<Arc<dyn MailRules>>,
+    people_search: OnceLock<Arc<dyn PeopleSearch>>,
     mail_setup: OnceLock<Arc<dyn MailSetup>>,
     acme_answers: AcmeAnswers,
     dav: OnceLock<Keeper>,
@@ -178,6 +182,20 @@ impl HttpState {
         }
     }
 
+    /// Lets `_domain_check` look at domains, from now on. Only the first call counts.
+    pub fn set_domain_check(&self, check: Arc<dyn DomainCheck>) {
+        if self.0.domain_check.set(check).is_err() {
+            tracing::warn!("domains are looked at already");
+        }
+    }
+
+    /// Lets `_people` find people and rooms, from now on. Only the first call counts.
+    pub fn set_people_search(&self, search: Arc<dyn PeopleSearch>) {
+        if self.0.people_search.set(search).is_err() {
+            tracing::warn!("people are found already");
+        }
+    }
+
     /// What is shown to an authority of certificates that asks by HTTP.
     #[must_use]
     pub fn acme_answers(&self) -> &AcmeAnswers {
@@ -236,8 +254,10 @@ impl HttpState {
             observer: OnceLock::new(),
             audit: OnceLock::new(),
             replicator: OnceLock::new(),
+            domain_check: OnceLock::new(),
             held_mail: OnceLock::new(),
             mail_rules: OnceLock::new(),
+            people_search: OnceLock::new(),
             mail_setup: OnceLock::new(),
             acme_answers: AcmeAnswers::default(),
             dav: OnceLock::new(),
@@ -274,6 +294,14 @@ impl SharedHttpState {
 
     pub(crate) fn mail_rules(&self) -> Option<&Arc<dyn MailRules>> {
         self.mail_rules.get()
+    }
+
+    pub(crate) fn domain_check(&self) -> Option<&Arc<dyn DomainCheck>> {
+        self.domain_check.get()
+    }
+
+    pub(crate) fn people_search(&self) -> Option<&Arc<dyn PeopleSearch>> {
+        self.people_search.get()
     }
 
     pub(crate) fn dav(&self) -> Option<&Keeper> {

@@ -193,6 +193,7 @@ fn show_all(
         .map_err(Failure::work)?;
     runtime.block_on(server.wait_until_up(&client, folder))?;
     runtime.block_on(register(&client, arguments.people))?;
+    runtime.block_on(furnish(&client))?;
     terminal.say(&format!("{} people have a mail database each.", arguments.people));
     if let Some(messages) = &arguments.mail {
         import_for_all(folder, messages, &client, arguments.people, terminal)?;
@@ -220,6 +221,19 @@ async fn register(client: &ConsoleClient, people: u32) -> Result<(), Failure> {
         put(client, &format!("/directory/person%3A{name}"), Some(person)).await?;
         put(client, &format!("/mail%2F{name}?owner={name}"), None).await?;
     }
+    Ok(())
+}
+
+/// Rooms to book, and a directory in which people find each other and them.
+async fn furnish(client: &ConsoleClient) -> Result<(), Failure> {
+    for (name, shown, seats) in [("room1", "Room 1", 4), ("room2", "Room 2", 12)] {
+        let room = json!({
+            "_id": format!("person:{name}"), "Form": "Person", "FullName": [shown], "ShortName": name,
+            "InternetAddress": format!("{name}@{DOMAIN}"), "Resource": "room", "Site": "Demo House", "Capacity": seats,
+        });
+        put(client, &format!("/directory/person%3A{name}"), Some(room)).await?;
+    }
+    put(client, "/directory/_acl", Some(json!({"default": {"level": "reader"}}))).await?;
     Ok(())
 }
 

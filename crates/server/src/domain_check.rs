@@ -4,16 +4,19 @@ mod reach;
 mod records;
 mod show;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_http::{DomainCheck, DomainCheckRefusal, DomainFindings};
 use scrinium_mail_discovery::{PublishedRecord, SpfSource, records as records_of};
-use scrinium_outbound::KeyFolder;
+use scrinium_outbound::{Dns, KeyFolder};
 use scrinium_sender_authentication::DomainName;
 use scrinium_sender_authentication::dkim::{KeyState, KeyStore, SigningKey};
 use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
 
 use crate::cli::{Failure, Terminal};
-use crate::config::{Settings, missing_for_mail};
+use crate::config::{RunningConfiguration, Settings, missing_for_mail};
 use crate::ground::server_name;
 use crate::mail_out;
 use crate::mail_setup::{MailFacts, is_public};
@@ -23,6 +26,9 @@ use records::{Finding, State};
 
 /// All questions, and all connections, together.
 const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Domains that are looked at for browsers at a time.
+const AT_ONCE: usize = 2;
 
 /// What was found of a domain.
 struct Report {
@@ -39,14 +45,96 @@ impl Report {
     }
 }
 
+/// What is to be looked up of a domain.
+struct Search {
+    domain: DomainName,
+    facts: MailFacts,
+    wanted: Vec<PublishedRecord>,
+    dns: Dns,
+    port: u16,
+    remarks: Vec<String>,
+}
+
+impl Search {
+    /// Reads the keys that sign, which takes a disk.
+    fn prepare(settings: &Settings, name: &str) -> Result<Self, Failure> {
+        let domain = DomainName::parse(name).filter(is_public);
+        let domain =
+            domain.ok_or_else(|| Failure::Use(format!("{name:?} is no domain that DNS could know")))?;
+        let facts = MailFacts::of(settings, &server_name(settings));
+        let nameless = || {
+            Failure::Use(
+                "this server has no name that others could know: say it in smtp.host_name".to_owned(),
+            )
+        };
+        let host = facts.mail_hosts.first().filter(|host| is_public(host)).ok_or_else(nameless)?;
+        let service = facts.service(&domain).ok_or_else(nameless)?;
+        let (keys, mut remarks) = keys(settings, &domain)?;
+        let sts = facts.sts_policy();
+        let mut wanted = records_of(&service, host, &[SpfSource::MailHosts], &keys, sts.as_ref());
+        wanted.push(reports_of_tls(&domain));
+        if !settings.mail.domains.iter().any(|own| own.eq_ignore_ascii_case(domain.as_str())) {
+            remarks.push(format!(
+                "mail.domains does not name {domain}: its mail is taken only if the directory has it"
+            ));
+        }
+        remarks.extend(missing_for_mail(settings));
+        let port = u16::try_from(settings.outbound.port).unwrap_or(25);
+        Ok(Self { domain, facts, wanted, dns: mail_out::dns(settings)?, port, remarks })
+    }
+
+    async fn look(self) -> Report {
+        let Self { domain, facts, wanted, dns, port, remarks } = self;
+        let (findings, hosts) = futures_util::future::join(
+            records::look_up(&dns, (&domain, &facts.mail_hosts), wanted, TIMEOUT),
+            reach::mail_hosts(&dns, &facts.mail_hosts, port, TIMEOUT),
+        )
+        .await;
+        Report { domain, findings, hosts, remarks }
+    }
+}
+
+/// Looks at domains for the console in the browser.
+pub(crate) struct OwnDomainCheck {
+    configuration: RunningConfiguration,
+    /// Those that are looked at now.
+    places: Arc<Semaphore>,
+}
+
+impl OwnDomainCheck {
+    pub(crate) fn new(configuration: RunningConfiguration) -> Self {
+        Self { configuration, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
+
+impl DomainCheck for OwnDomainCheck {
+    fn check(&self, domain: &str) -> DomainFindings {
+        let (settings, name) = (self.configuration.settings(), domain.to_owned());
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        Box::pin(async move {
+            let failed = |reason: String| DomainCheckRefusal::Failed(reason);
+            let _place =
+                place.map_err(|_| failed("Other domains are looked at; try again soon.".to_owned()))?;
+            let prepared = tokio::task::spawn_blocking(move || Search::prepare(&settings, &name)).await;
+            let search =
+                prepared.map_err(|error| failed(error.to_string()))?.map_err(|error| match error {
+                    Failure::Use(reason) => DomainCheckRefusal::Invalid(reason),
+                    error => failed(error.reason().to_owned()),
+                })?;
+            let report = tokio::time::timeout(TIMEOUT * 2, search.look()).await;
+            let report =
+                report.map_err(|_| failed("Name servers and mail hosts do not answer.".to_owned()))?;
+            Ok(show::data(&report))
+        })
+    }
+}
+
 /// Carries out `scrinium domain check`.
 pub(crate) fn check(settings: &Settings, name: &str, terminal: &Terminal) -> Result<(), Failure> {
-    let domain = DomainName::parse(name).filter(is_public);
-    let domain = domain.ok_or_else(|| Failure::Use(format!("{name:?} is no domain that DNS could know")))?;
-    let facts = MailFacts::of(settings, &server_name(settings));
+    let search = Search::prepare(settings, name)?;
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Work(format!("the network cannot be used: {error}")))?;
-    let report = runtime.block_on(look(settings, &facts, domain))?;
+    let report = runtime.block_on(search.look());
     // Name servers that do not answer are waited for no longer than they may take.
     runtime.shutdown_background();
     terminal.data(&show::text(&report), &show::data(&report))?;
@@ -55,32 +143,6 @@ pub(crate) fn check(settings: &Settings, name: &str, terminal: &Terminal) -> Res
         1 => Err(Failure::Work("one thing is missing, or differs".to_owned())),
         count => Err(Failure::Work(format!("{count} things are missing, or differ"))),
     }
-}
-
-async fn look(settings: &Settings, facts: &MailFacts, domain: DomainName) -> Result<Report, Failure> {
-    let nameless = || {
-        Failure::Use("this server has no name that others could know: say it in smtp.host_name".to_owned())
-    };
-    let host = facts.mail_hosts.first().filter(|host| is_public(host)).ok_or_else(nameless)?;
-    let service = facts.service(&domain).ok_or_else(nameless)?;
-    let (keys, mut remarks) = keys(settings, &domain)?;
-    let sts = facts.sts_policy();
-    let mut wanted = records_of(&service, host, &[SpfSource::MailHosts], &keys, sts.as_ref());
-    wanted.push(reports_of_tls(&domain));
-    let dns = mail_out::dns(settings)?;
-    let port = u16::try_from(settings.outbound.port).unwrap_or(25);
-    let (findings, hosts) = futures_util::future::join(
-        records::look_up(&dns, (&domain, &facts.mail_hosts), wanted, TIMEOUT),
-        reach::mail_hosts(&dns, &facts.mail_hosts, port, TIMEOUT),
-    )
-    .await;
-    if !settings.mail.domains.iter().any(|own| own.eq_ignore_ascii_case(domain.as_str())) {
-        remarks.push(format!(
-            "mail.domains does not name {domain}: its mail is taken only if the directory has it"
-        ));
-    }
-    remarks.extend(missing_for_mail(settings));
-    Ok(Report { domain, findings, hosts, remarks })
 }
 
 /// Selectors and records of keys.

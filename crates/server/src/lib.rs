@@ -59,6 +59,7 @@ mod managesieve_ports;
 pub mod messages;
 mod people;
 mod people_command;
+mod people_search;
 mod people_source;
 mod person_export;
 #[cfg(feature = "lab")]

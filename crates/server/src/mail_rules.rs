@@ -9,7 +9,7 @@ use scrinium_mail::{RuleBook, RuleOwner, RulesError, ScriptBook, ScriptsError, S
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::people::may_set_password;
+use crate::people::may_sort_mail;
 
 /// All scripts of a person as they are set.
 #[derive(Deserialize)]
@@ -65,12 +65,7 @@ impl MailRules for KeptRules {
         };
         // A stolen cookie must not lead mail away from then on.
         let id = person.as_ref().map_or("", |person| person.id.as_str()).to_owned();
-        may_set_password(by, &id, self.directory.databases().clock().now_s()).map_err(|_| {
-            MailRulesRefusal::Forbidden(
-                "Mail rules are set by who has just signed in: sign in again, without an app password or token."
-                    .to_owned(),
-            )
-        })?;
+        may_sort_mail(by, &id, self.directory.databases().clock().now_s())?;
         if let (MailRulesOf::Scripts, Some(person)) = (whose, &person) {
             let WrittenScripts { active, scripts, version } = serde_json::from_value(rules.clone())
                 .map_err(|error| MailRulesRefusal::Invalid(format!("Scripts have another form: {error}.")))?;

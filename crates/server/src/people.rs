@@ -28,8 +28,8 @@ use scrinium_directory::{
 };
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, CredentialRequest, CredentialWork, CredentialsOf, Hashing,
-    Identity, LoginRefusal, PersonChange, ProviderBeginning, ProviderEnding, ProxiedName, SecondStep,
-    Service, Session, SessionToken, SignIn, Verification,
+    Identity, LoginRefusal, MailRulesRefusal, PersonChange, ProviderBeginning, ProviderEnding, ProxiedName,
+    SecondStep, Service, Session, SessionToken, SignIn, Verification,
 };
 use scrinium_statistics::Registry;
 use serde_json::json;
@@ -374,6 +374,10 @@ impl Authenticator for People {
         Box::pin(self.back_from_provider(sealed, query, from))
     }
 
+    fn offers_passkeys(&self) -> bool {
+        self.party.is_some()
+    }
+
     fn passkey_request(&self, step: Option<&str>) -> Result<serde_json::Value, LoginRefusal> {
         self.ask_for_passkey(step)
     }
@@ -509,6 +513,17 @@ pub(crate) fn may_set_password(identity: &Identity, id: &str, now_s: u64) -> Res
         Shown::Enough => Ok(()),
         Shown::Program => Err("An app password or a token does not set its person's password: sign in."),
         Shown::Stale => Err("For another password, sign in again: your session began too long ago."),
+    }
+}
+
+/// The same for what becomes of the mail that the person gets.
+pub(crate) fn may_sort_mail(identity: &Identity, id: &str, now_s: u64) -> Result<(), MailRulesRefusal> {
+    match shown(identity, id, now_s) {
+        Shown::Enough => Ok(()),
+        Shown::Program => Err(MailRulesRefusal::Forbidden(
+            "An app password or a token does not say what becomes of its person's mail: sign in.".to_owned(),
+        )),
+        Shown::Stale => Err(MailRulesRefusal::Stale),
     }
 }
 
@@ -663,9 +678,9 @@ mod tests {
 
     use scrinium_credentials::Protocol;
     use scrinium_directory::{SessionName, SessionOrigin};
-    use scrinium_http::Identity;
+    use scrinium_http::{Identity, MailRulesRefusal};
 
-    use super::{FRESH_S, Grant, GrantedSession, may_set_password};
+    use super::{FRESH_S, Grant, GrantedSession, may_set_password, may_sort_mail};
 
     fn who(app_password: Option<&str>, begun_s: Option<u64>) -> Identity {
         let grant = Grant {
@@ -696,5 +711,12 @@ mod tests {
         let program = who(Some("k3f9"), None);
         assert!(!may(&program, "person:ada", 0) && may(&program, "person:bob", 0));
         assert!(may(&Identity::new("ada", Vec::new()), "person:ada", FRESH_S));
+        let sorts = |who: &Identity, later_s: u64| may_sort_mail(who, "person:ada", begun_s + later_s);
+        assert!(sorts(&session, FRESH_S - 1).is_ok());
+        assert!(
+            matches!(sorts(&session, FRESH_S), Err(MailRulesRefusal::Stale)),
+            "a page has them sign in again"
+        );
+        assert!(matches!(sorts(&program, 0), Err(MailRulesRefusal::Forbidden(_))), "that helps no program");
     }
 }

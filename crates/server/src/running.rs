@@ -28,6 +28,7 @@ use crate::closing;
 use crate::config::{Address, Settings};
 use crate::credentials::{self, Credentials, PASSWORD_VARIABLE};
 use crate::dmarc_reports::ReportReader;
+use crate::domain_check::OwnDomainCheck;
 use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
@@ -41,6 +42,7 @@ use crate::mail_rules::KeptRules;
 use crate::mail_setup::OwnMailSetup;
 use crate::managesieve_ports::{self, managesieve_ports};
 use crate::people::{People, PeopleParts};
+use crate::people_search::DirectorySearch;
 use crate::people_source::Follower;
 use crate::replication::replicator;
 use crate::storage::Storage;
@@ -102,9 +104,7 @@ impl Running {
         let people = people(ground, &settings, (&directory, &accounts))?;
         let (logins, tokens) = (people.logins(), people.tokens());
         let state = http_state(ground, &settings, people, (&storage.databases, &accounts));
-        state.set_held_mail(Arc::new(PostponedMail(mailboxes.clone())));
-        state.set_mail_rules(Arc::new(KeptRules::new(&directory)));
-        state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), &settings, ground.name())));
+        lend_pages((ground, &settings), &state, (&directory, &resolver, &mailboxes));
         state.set_dav(calendars);
         let bodies =
             Bodies { state: state.clone(), memory: storage.store.admin().reserve(Purpose::Requests, 0) };
@@ -181,6 +181,19 @@ impl Running {
         });
         drop(closed.await);
     }
+}
+
+/// What pages in the browser ask for, next to documents.
+fn lend_pages(
+    (ground, settings): (&Ground, &Settings),
+    state: &HttpState,
+    (directory, resolver, mailboxes): (&Arc<Directory>, &Resolver, &Mailboxes),
+) {
+    state.set_held_mail(Arc::new(PostponedMail(mailboxes.clone())));
+    state.set_mail_rules(Arc::new(KeptRules::new(directory)));
+    state.set_domain_check(Arc::new(OwnDomainCheck::new(ground.configuration().clone())));
+    state.set_people_search(Arc::new(DirectorySearch::new(directory, resolver.clone())));
+    state.set_mail_setup(Arc::new(OwnMailSetup::new(resolver.clone(), settings, ground.name())));
 }
 
 /// Who may come in, and by what.

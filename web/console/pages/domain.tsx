@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { ask, documentPath, type Document, type Json } from "../../shared/api.ts";
+import { hashOf } from "../../shared/route.ts";
 import { Dialog, Field, Form, say } from "../../shared/ui.tsx";
 import { t } from "../texts.ts";
 
@@ -27,12 +28,13 @@ export function DomainDialog({ entry, close, changed }: { entry?: Document | und
   };
   return (
     <Dialog title={entry ? domain : t("newDomain")} close={close}>
+      {entry && <p><a href={hashOf(["mail"], { check: domain })}>{t("checkDns")}</a></p>}
       <Form label={entry ? t("save") : t("create")} send={send}>
         {!entry && <Field label={t("domain")} required first placeholder="example.org" autocapitalize="none" spellcheck={false} value={domain} onInput={(event) => setDomain(event.currentTarget.value.trim().toLowerCase())} />}
         <Field label={t("administrators")} hint={t("administratorsHint")} first={Boolean(entry)} autocapitalize="none" spellcheck={false} value={administrators} onInput={(event) => setAdministrators(event.currentTarget.value)} />
         <div class="field"><label for="see">{t("outsidersSee")}</label>
           <select id="see" value={see} onChange={(event) => setSee(event.currentTarget.value)}>
-            <option value="">{t("seeUnset")}</option><option value="nothing">{t("seeNothing")}</option><option value="all">{t("seeAll")}</option>
+            <option value="">{t("seeUnset")}</option><option value="nothing">{t("seeNothing")}</option><option value="addresses">{t("seeAddresses")}</option><option value="all">{t("seeAll")}</option>
           </select></div>
       </Form>
     </Dialog>

@@ -7,6 +7,7 @@ import { bytes, moment, number } from "../../shared/i18n.ts";
 import { change, hashOf, place } from "../../shared/route.ts";
 import { attempt, Dialog, Empty, Field, Form, Loaded, say } from "../../shared/ui.tsx";
 import { statisticOf, type Stats } from "../health.ts";
+import { Dmarc, DomainCheck } from "./mail_domains.tsx";
 import { QUEUES, type Destination, type Entry, type Queued } from "../queue.ts";
 import { t as shared } from "../../shared/texts.ts";
 import { t } from "../texts.ts";
@@ -45,6 +46,8 @@ export function Page() {
       {of && <Messages key={of} of={of} changed={queue.reload} />}
       <Quarantine />
       <Trace />
+      <DomainCheck />
+      <Dmarc />
       <Signing />
     </>
   );

@@ -32,11 +32,25 @@ const GROUPS: Column<Document>[] = [
 const DOMAINS: Column<Document>[] = [
   { title: t("domain"), width: "minmax(8rem, 2fr)", show: (domain) => <strong dir="auto">{domainOf(domain)}</strong> },
   { title: t("administrators"), width: "minmax(8rem, 3fr)", show: (domain) => <span dir="auto">{list(domain["Administrators"])}</span> },
-  { title: t("outsidersSee"), width: "minmax(8rem, 2fr)", wide: true, show: (domain) => (domain["OutsidersSee"] === "nothing" ? t("seeNothing") : domain["OutsidersSee"] === "all" ? t("seeAll") : t("seeUnset")) },
+  { title: t("outsidersSee"), width: "minmax(8rem, 2fr)", wide: true, show: (domain) => (domain["OutsidersSee"] === "nothing" ? t("seeNothing") : domain["OutsidersSee"] === "addresses" ? t("seeAddresses") : domain["OutsidersSee"] === "all" ? t("seeAll") : t("seeUnset")) },
 ];
 
-/** What of the directory is shown, by the form of its documents. */
-const KINDS = { persons: { form: "Person", columns: PEOPLE }, groups: { form: "Group", columns: GROUPS }, domains: { form: "Domain", columns: DOMAINS } };
+const ROOMS: Column<Document>[] = [
+  { title: t("room"), width: "minmax(8rem, 2fr)", show: (room) => <strong dir="auto">{all(room["FullName"])[0] ?? list(room["ShortName"])}</strong> },
+  { title: t("address"), width: "minmax(6rem, 2fr)", wide: true, show: (room) => <span dir="auto">{list(room["InternetAddress"])}</span> },
+  { title: t("site"), show: (room) => <span dir="auto">{list(room["Site"])}</span> },
+  { title: t("seats"), width: "5rem", numeric: true, show: (room) => list(room["Capacity"]) },
+];
+
+const isRoom = (entry: Document): boolean => entry["Form"] === "Person" && typeof entry["Resource"] === "string";
+
+/** What of the directory is shown. */
+const KINDS = {
+  persons: { isOne: (entry: Document) => entry["Form"] === "Person" && !isRoom(entry), columns: PEOPLE, add: "newPerson" },
+  rooms: { isOne: isRoom, columns: ROOMS, add: "newRoom" },
+  groups: { isOne: (entry: Document) => entry["Form"] === "Group", columns: GROUPS, add: "newPerson" },
+  domains: { isOne: (entry: Document) => entry["Form"] === "Domain", columns: DOMAINS, add: "newDomain" },
+} as const;
 type Kind = keyof typeof KINDS;
 
 export function Page() {
@@ -48,18 +62,18 @@ export function Page() {
     const { rows } = await ask<{ rows: { doc?: Document }[] }>("GET", "directory/_all_docs", { include_docs: true, limit: ENTRIES_MAX });
     return rows.flatMap(({ doc }) => (doc ? [doc] : []));
   });
-  const { form, columns } = KINDS[kind];
+  const { isOne, columns, add } = KINDS[kind];
   const isDomain = kind === "domains";
   return (
     <>
-      <div class="spread"><h1>{t("people")}</h1><button type="button" class="primary" onClick={() => setAdding(true)}>{t(isDomain ? "newDomain" : "newPerson")}</button></div>
+      <div class="spread"><h1>{t("people")}</h1><button type="button" class="primary" onClick={() => setAdding(true)}>{t(add)}</button></div>
       <div class="filters">
         {(Object.keys(KINDS) as Kind[]).map((id) => <button type="button" aria-pressed={id === kind} onClick={() => { change({ kind: id }); setChosen(undefined); }}>{t(id)}</button>)}
         <input type="search" aria-label={t("filterPeople")} placeholder={t("filterPeople")} value={filter} onInput={(event) => change({ filter: event.currentTarget.value })} />
       </div>
       <div class={`fills split ${chosen && !isDomain ? "has-detail" : "single"}`}>
         <Loaded of={people}>{(everybody) => {
-          const shown = everybody.filter((entry) => entry["Form"] === form && JSON.stringify(entry).toLowerCase().includes(filter.toLowerCase()));
+          const shown = everybody.filter((entry) => isOne(entry) && JSON.stringify(entry).toLowerCase().includes(filter.toLowerCase()));
           if (shown.length === 0) return <Empty title={t("noPeople")}><p>{t("noPeopleHint")}</p></Empty>;
           return <Grid label={t(kind)} columns={columns} count={shown.length} source={`${kind} ${filter}`} version={shown.map(({ _rev }) => _rev).join()} pageSize={500}
             fetchPage={async (start, limit) => shown.slice(start, start + limit)} open={setChosen} />;
@@ -67,7 +81,8 @@ export function Page() {
         {chosen && !isDomain && <Detail key={chosen._id} entry={chosen} close={() => setChosen(undefined)} changed={() => void people.reload()} />}
       </div>
       {isDomain && (adding || chosen) && <DomainDialog entry={chosen} close={() => { setAdding(false); setChosen(undefined); }} changed={() => void people.reload()} />}
-      {adding && !isDomain && <Add close={() => setAdding(false)} added={() => void people.reload()} />}
+      {adding && kind === "rooms" && <AddRoom close={() => setAdding(false)} added={() => void people.reload()} />}
+      {adding && !isDomain && kind !== "rooms" && <Add close={() => setAdding(false)} added={() => void people.reload()} />}
     </>
   );
 }
@@ -115,6 +130,31 @@ function Add({ close, added }: { close: () => void; added: () => void }) {
         <Field label={t("shortName")} required first autocapitalize="none" spellcheck={false} {...field("short")} />
         <Field label={t("fullName")} {...field("full")} />
         <Field label={t("password")} type="password" required autocomplete="new-password" {...field("password")} />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** A room is a person of the directory who never signs in. */
+function AddRoom({ close, added }: { close: () => void; added: () => void }) {
+  const [fields, setFields] = useState({ short: "", full: "", address: "", site: "", seats: "" });
+  const field = (name: keyof typeof fields) => ({ value: fields[name], onInput: (event: { currentTarget: HTMLInputElement }) => setFields({ ...fields, [name]: event.currentTarget.value }) });
+  const send = async () => {
+    const { short, full, address, site, seats } = fields;
+    const room = { Form: "Person", Resource: "room", ShortName: short, FullName: [full || short], InternetAddress: address.trim(), ...(site.trim() ? { Site: site.trim() } : {}), ...(seats ? { Capacity: Number(seats) } : {}) };
+    await ask("PUT", pathOf("directory", `person:${short}`), {}, { body: room });
+    close();
+    say(t("roomCreated", { name: full || short }));
+    added();
+  };
+  return (
+    <Dialog title={t("newRoom")} close={close}>
+      <Form label={t("create")} send={send}>
+        <Field label={t("shortName")} required first autocapitalize="none" spellcheck={false} {...field("short")} />
+        <Field label={t("fullName")} {...field("full")} />
+        <Field label={t("address")} hint={t("roomAddressHint")} type="email" required autocapitalize="none" spellcheck={false} {...field("address")} />
+        <Field label={t("site")} maxLength={200} {...field("site")} />
+        <Field label={t("seats")} type="number" min={1} max={100000} {...field("seats")} />
       </Form>
     </Dialog>
   );

@@ -112,7 +112,7 @@ impl DavService {
         let home = Home::of_the_server(owner, Arc::clone(arrival.database.database()))?;
         let zone = zone_of_person(&home.owner);
         let person = itip::Person { addresses: self.addresses(&home.owner), zone };
-        let profile = Profile::of(&home.database)?;
+        let profile = Profile::of(&home.database, &home.owner)?;
         let filing = Filing { home, person, profile, calendar };
         let stored = match uid_of(calendar) {
             Some(uid) => self.object_of(&filing.home, &uid)?,

@@ -14,6 +14,7 @@ use scrinium_dav_wire::content::{Component, ContentLimits, ContentLine};
 use scrinium_dav_wire::xml::Element;
 use scrinium_dav_wire::{CALDAV, DAV};
 use scrinium_directory::{Found, Person};
+use scrinium_mail::open_mail_file;
 
 use super::profile::{BusyRule, Profile};
 use crate::home::{Home, OUTBOX, zone_of_person};
@@ -135,12 +136,16 @@ impl DavService {
         let Some(asker) = &asked.person else { return Ok(None) };
         let database = match self.databases.get(&person.mail_file) {
             Ok(database) => Arc::clone(database.database()),
+            // A room that nobody has booked yet is free.
+            Err(scrinium_database::DatabaseError::NotFound { .. }) if person.resource.is_some() => {
+                Arc::clone(open_mail_file(&self.databases, &person)?.database())
+            }
             // Who has no mail database yet has nothing in a calendar; whether they say so cannot be known.
             Err(scrinium_database::DatabaseError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let may_know = asker.id == person.id
-            || match Profile::of(&database)?.busy {
+            || match Profile::of(&database, &person)?.busy {
                 // Colleagues, and who else finds the person in the directory.
                 BusyRule::People => {
                     asker.domain() == person.domain()

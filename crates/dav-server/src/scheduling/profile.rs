@@ -4,6 +4,7 @@ use scrinium_calendar::address::comparable;
 use scrinium_calendar::itip::{Autoprocess, AutoprocessAction, FilingRule, SenderRule};
 use scrinium_calendar::rooms::{OwnerRule, RoomRules};
 use scrinium_database::{Access, Database, Result};
+use scrinium_directory::Person;
 use serde_json::{Map, Value};
 
 use crate::document::read;
@@ -41,9 +42,19 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// What somebody has said; the usual where they have said nothing, or what cannot be read.
-    pub(crate) fn of(database: &Database) -> Result<Self> {
-        Ok(read(database, PROFILE, &READER)?.map(|(_, fields)| Self::of_fields(&fields)).unwrap_or_default())
+    /// What somebody has said; the usual where they have said nothing, or what cannot be read. A room of the directory is one without
+    /// saying so itself.
+    pub(crate) fn of(database: &Database, person: &Person) -> Result<Self> {
+        let stored = read(database, PROFILE, &READER)?.map(|(_, fields)| fields);
+        let Some(resource) = &person.resource else {
+            return Ok(stored.map(|fields| Self::of_fields(&fields)).unwrap_or_default());
+        };
+        let mut fields = stored.unwrap_or_default();
+        fields.entry("Resource").or_insert_with(|| Value::from(resource.kind.word()));
+        if let Some(seats) = resource.capacity {
+            fields.entry("Capacity").or_insert_with(|| Value::from(seats));
+        }
+        Ok(Self::of_fields(&fields))
     }
 
     fn of_fields(fields: &Map<String, Value>) -> Self {

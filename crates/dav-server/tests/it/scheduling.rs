@@ -336,6 +336,29 @@ fn a_room_is_booked_once_keeps_what_it_had_and_says_why_not() {
 }
 
 #[test]
+fn a_room_of_the_directory_is_one_without_saying_so_itself() {
+    let server = Server::start();
+    server.person("room", &json!({"Resource": "room", "Site": "Berlin", "Capacity": 2}));
+    server.directory.catch_up().unwrap();
+    let asked = question("ada@acme.example", &["room@acme.example"]);
+    let answer = as_of(&server, "ada", "POST", OUTBOX, asked.clone()).expect(200).text();
+    assert!(answer.contains("2.0;Success") && !answer.contains("FREEBUSY;"), "{answer}");
+    assert_eq!(book(&server, "a", &booking("a", ":20260310T090000Z", "")).0, "ACCEPTED");
+    assert_eq!(book(&server, "b", &booking("b", ":20260310T093000Z", "")).0, "DECLINED");
+    let answer = as_of(&server, "ada", "POST", OUTBOX, asked).expect(200).text();
+    assert!(answer.contains("FBTYPE=BUSY:20260310T090000Z/"), "{answer}");
+    let crowd: String = (0..2).map(|n| format!("ATTENDEE:mailto:p{n}@far.example\r\n")).collect();
+    assert_eq!(
+        book(&server, "c", &booking("c", ":20260312T090000Z", &crowd)).0,
+        "DECLINED",
+        "three do not fit in"
+    );
+    // What the room says itself counts first.
+    store(&server, "room", &json!({"_id": "calendarprofile", "Resource": "room", "Booking": "nobody"}));
+    assert_eq!(book(&server, "d", &booking("d", ":20260313T090000Z", "")).0, "DECLINED");
+}
+
+#[test]
 fn a_series_is_booked_as_far_as_the_rules_let_it() {
     let weekly = "RRULE:FREQ=WEEKLY;COUNT=4\r\n";
     for (percent, answer) in [(0, "DECLINED"), (25, "ACCEPTED")] {

@@ -89,6 +89,34 @@ proptest! {
             };
             prop_assert_eq!(found.iter().collect::<Vec<_>>(), holders, "{}", name);
         }
+        for typed in ["a", "AD", "ada lov", "lovelace", "b", "all", "x", "y", "ada ada b", ""] {
+            let words = |text: &str| -> Vec<String> {
+                let words = text.split(|letter: char| !letter.is_alphanumeric());
+                words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+            };
+            let typed_words = words(typed);
+            let is_meant = |document: &Map<String, Value>| {
+                let own: Vec<String> = naive_names(document).iter()
+                    .flat_map(|name| words(name.split('@').next().unwrap())).collect();
+                !typed_words.is_empty() && typed_words.iter().all(|typed| own.iter().any(|own| own.starts_with(typed.as_str())))
+            };
+            let mut meant: Vec<&String> =
+                documents.iter().filter(|(_, document)| is_meant(document)).map(|(id, _)| id).collect();
+            let found = index.called_like(typed, 50);
+            let mut ids: Vec<String> = found.iter().map(|found| match found {
+                Found::Person(person) => person.id.clone(),
+                Found::Group(group) => group.id.clone(),
+                other => panic!("{other:?}"),
+            }).collect();
+            // Who is called exactly so comes first.
+            if let Found::Person(person) = index.find(typed) {
+                prop_assert_eq!(ids.first(), Some(&person.id), "{}", typed);
+            }
+            ids.sort();
+            meant.sort();
+            prop_assert_eq!(ids.iter().collect::<Vec<_>>(), meant, "{}", typed);
+            prop_assert!(index.called_like(typed, 1).len() <= 1);
+        }
         let administrators = documents.values().any(|d| d.get("Roles") == Some(&json!(["_admin"])));
         prop_assert_eq!(index.has_administrator(), administrators);
     }

@@ -100,6 +100,10 @@ fn what_is_said_is_what_dns_should_have() {
     let (code, report) = check(folder.path(), &settings);
     assert_eq!((code, &report["ok"]), (0, &Value::Bool(true)), "{report}");
     assert_eq!(report["mail_hosts"][0]["addresses"][0]["greeting"], "220 mail.acme.example ready");
+    // The console in the browser shows the same.
+    let shown = client.get(&format!("/_domain_check/{DOMAIN}")).unwrap().expect(200).value();
+    assert_eq!(shown, report);
+    client.get("/_domain_check/localhost").unwrap().expect(400);
 
     // Each is noticed that is not right, and nothing is that does the same in other words.
     for (name, kind, values, state) in [

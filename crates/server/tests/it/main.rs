@@ -77,6 +77,7 @@ mod operate;
 mod operation_log;
 mod output;
 mod people;
+mod people_search;
 mod people_source;
 #[cfg(feature = "lab")]
 mod plan;

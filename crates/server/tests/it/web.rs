@@ -1,6 +1,7 @@
 //! The web console and the client in a browser: what stands in `web/tests/browser.mjs`, against this server. Skipped where there is no Chromium,
 //! or no Node or npm to build the console with.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -49,7 +50,14 @@ fn check_part(part: &str) {
         let ran = ran.unwrap();
         assert!(ran.status.success(), "npm run {script}: {}", String::from_utf8_lossy(&ran.stdout));
     }
-    let settings = vec![("SCRINIUM_WEB", files.display().to_string())];
+    // Passkeys belong to a host with a name, and to its port.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = vec![
+        ("SCRINIUM_WEB", files.display().to_string()),
+        ("SCRINIUM_HTTP__LISTEN", format!("127.0.0.1:{port}")),
+        ("SCRINIUM_SIGN_IN__URL", format!("http://localhost:{port}")),
+        ("SCRINIUM_DMARC__REPORTS_DATABASE", "dmarc".to_owned()),
+    ];
     let server = start_with(folder.path(), &settings);
     let ran = Command::new("node")
         .arg(root.join("web/tests/browser.mjs"))
