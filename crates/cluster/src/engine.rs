@@ -3,9 +3,24 @@
 //! All comparisons and operations of one [`Transaction`] take effect at one moment, which lies between the call and
 //! its answer. A transaction without comparisons reads the newest state. A call without an answer may have taken effect, or may still do so.
 
+use std::future::Future;
+
 use bytes::Bytes;
 
 use crate::Revision;
+
+/// An engine that members ask, over a network or in memory.
+pub trait Engine: Send + Sync + 'static {
+    /// Has a transaction carried out. It ends by itself within a bounded time; who drops it before does not know the outcome.
+    fn transact(&self, transaction: Transaction) -> impl Future<Output = Result<Reply, NoAnswer>> + Send;
+
+    /// Waits until keys from `from` to before `to` may have changed. It may end in vain, and may miss a change, so it is waited for
+    /// besides looking now and then.
+    fn changed(&self, from: Bytes, to: Bytes) -> impl Future<Output = ()> + Send;
+
+    /// Lets the engine forget what keys held before `through`. What they hold now, and when it was written, stays.
+    fn forget_before(&self, through: Revision) -> impl Future<Output = Result<(), NoAnswer>> + Send;
+}
 
 /// What must hold of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -277,6 +277,12 @@ impl<R: Rules> Group<R> {
         self.applied
     }
 
+    /// Until when it may answer from its store, in milliseconds of its clock, if it leads and has a lease.
+    #[must_use]
+    pub const fn lease_until_ms(&self) -> Option<u64> {
+        if let Part::Leader(leading) = &self.role { leading.lease_until_ms } else { None }
+    }
+
     /// Why it has stopped, if it has.
     #[must_use]
     pub const fn stop_reason(&self) -> Option<&StopReason> {

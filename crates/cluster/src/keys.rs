@@ -38,6 +38,12 @@ impl Keys {
         format!("s/{}/incarnation", self.cluster).into()
     }
 
+    /// What is written to see whether the engine syncs what it is given; nobody reads it.
+    #[must_use]
+    pub fn probe(&self) -> Bytes {
+        format!("s/{}/probe", self.cluster).into()
+    }
+
     /// Who belongs to the group.
     #[must_use]
     pub fn group(&self) -> Bytes {
