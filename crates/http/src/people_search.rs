@@ -49,7 +49,7 @@ pub(crate) async fn find(context: &Context) -> Result<Response<Body>> {
     let none = || HttpError::not_implemented("This server has no directory.");
     let search: Arc<dyn PeopleSearch> = context.state.people_search().cloned().ok_or_else(none)?;
     let (query, by) = (query_of(context)?, context.identity.clone());
-    let found = context.state.workers.run(move || search.find(&by, &query)).await??;
+    let found = context.on_worker(move || search.find(&by, &query)).await??;
     Ok(response::json_value(StatusCode::OK, &found))
 }
 
