@@ -112,7 +112,7 @@ impl DomainCheck for OwnDomainCheck {
         let (settings, name) = (self.configuration.settings(), domain.to_owned());
         let place = Arc::clone(&self.places).try_acquire_owned();
         Box::pin(async move {
-            let failed = |reason: String| DomainCheckRefusal::Failed(reason);
+            let failed = DomainCheckRefusal::Failed;
             let _place =
                 place.map_err(|_| failed("Other domains are looked at; try again soon.".to_owned()))?;
             let prepared = tokio::task::spawn_blocking(move || Search::prepare(&settings, &name)).await;

@@ -64,9 +64,9 @@ fn people_find_whom_they_may_see() {
     assert_eq!(server.client_with("").get("/_people?q=ada").unwrap().status, 401);
     let list = json!({"default": {"level": "reader", "domain": "*"}});
     server.client().json("PUT", "/directory/_acl", &list).unwrap().expect(201);
-    assert_eq!(names(&mut adam, "q=ad"), ["Ada Lovelace", "Adam Smith", "Eve Adams", "Admirers"]);
+    assert_eq!(names(&mut adam, "q=admir"), ["Admirers"]);
     assert_eq!(names(&mut adam, "q=ADA"), ["Ada Lovelace", "Adam Smith", "Eve Adams"]);
-    assert_eq!(names(&mut adam, "q=lovelace+a"), ["Ada Lovelace"]);
+    assert_eq!(names(&mut adam, "q=lovelace%20a"), ["Ada Lovelace"]);
     assert_eq!(names(&mut adam, "q=eve%40beta.example"), ["Eve Adams"]);
     assert_eq!(names(&mut adam, "q=ad&limit=1").len(), 1);
     for nobody in ["q=engines", "q=acme", "q=", "q=%00", "q=gone", "q=hidden", ""] {
