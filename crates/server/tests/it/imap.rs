@@ -426,7 +426,7 @@ fn who_has_not_logged_in_or_may_not_any_more_sees_nothing() {
     {
         ada.refused(&format!("SELECT {mailbox}"));
     }
-    for command in ["SETACL INBOX bob lr", "SETMETADATA INBOX (/private/x \"y\")"] {
+    for command in ["SETACL INBOX bob lr", "SETMETADATA \"\" (/shared/admin \"y\")"] {
         ada.refused(command);
     }
     let mut client = mail.server.client();

@@ -24,7 +24,7 @@ const REFUSED: &str = "who has not logged in may send few commands that are refu
 const DELETED: &str = "a copy is not marked to be expunged";
 
 /// Scripts that are not passed, and why; `ACL` stands for all whose names begin so.
-const OTHERWISE: [(&str, &str); 50] = [
+const OTHERWISE: [(&str, &str); 53] = [
     ("ACL", RIGHTS),
     ("AuthenticatePlain", "it names somebody to act as and a password, and nobody who has it"),
     ("BadTag", UNREADABLE),
@@ -66,6 +66,9 @@ const OTHERWISE: [(&str, &str); 50] = [
         "LoginThreeStrikes",
         "wrong passwords make the next ones wait, and do not end the connection at the third",
     ),
+    ("Metadata", "a value of two lines is no quoted text (RFC 9051, section 9), and comes as a literal"),
+    ("MetadataWithBinaryData", "as the one before"),
+    ("MetadataWithLimitation", "values may be longer, and entries more, than it wants"),
     ("MoveNoMSG", "a set that names no message is no error (RFC 9051, section 6.4.8)"),
     ("Uid", "a set that names no message is no error"),
     ("PeekMultipartMixedComplex", "its literal is not written as an expression"),
