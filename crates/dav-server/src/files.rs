@@ -167,7 +167,7 @@ impl DavService {
         let own = self.locks.of(path, asked.now_ms);
         // Of shared locks one is enough.
         let in_the_way = if own.iter().any(is_brought) { None } else { own.first().cloned() };
-        let below = with_below.then(|| self.locks.below(path, asked.now_ms)).unwrap_or_default();
+        let below = if with_below { self.locks.below(path, asked.now_ms) } else { Vec::new() };
         match in_the_way.or_else(|| below.into_iter().find(|lock| !is_brought(lock))) {
             None => Ok(()),
             Some(lock) => {

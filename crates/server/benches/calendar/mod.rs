@@ -83,7 +83,9 @@ impl Client {
                 answer.resize(length, 0);
                 stream.read_exact(&mut answer).unwrap();
             }
-            None if is_last => drop(stream.read_to_end(&mut answer).unwrap()),
+            None if is_last => {
+                stream.read_to_end(&mut answer).unwrap();
+            }
             None => {}
         }
         if !is_last {
@@ -114,7 +116,7 @@ pub struct Ours {
 }
 
 /// Who has a domain for mail has meetings and free time.
-fn settings() -> [(&'static str, &'static str); 1] {
+const fn settings() -> [(&'static str, &'static str); 1] {
     [("SCRINIUM_MAIL__DOMAINS", DOMAIN)]
 }
 

@@ -177,7 +177,7 @@ impl Open {
             return None;
         }
         self.is_in_uid = false;
-        let own_depth = if is_calendar { 1 } else { 0 };
+        let own_depth = usize::from(is_calendar);
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
         match name.to_ascii_uppercase().as_str() {
             "BEGIN" => {

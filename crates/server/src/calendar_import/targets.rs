@@ -108,7 +108,8 @@ impl CalendarTarget for RemoteMail {
             fields.insert("_attachments".to_owned(), json!({entry.attachment: source}));
             Value::Object(fields)
         };
-        let rows = self.store_documents(folder, entries.into_iter().map(document).collect())?;
+        let documents: Vec<Value> = entries.into_iter().map(document).collect();
+        let rows = self.store_documents(folder, &documents)?;
         let said = |row: Value| match (row.get("error").and_then(Value::as_str), row.get("reason")) {
             (None, _) => Stored::New,
             (Some("conflict"), _) => Stored::Present,

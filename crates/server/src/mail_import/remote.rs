@@ -123,7 +123,7 @@ impl RemoteMail {
     }
 
     /// Stores documents into a folder. Gives what the server says of each, in their order.
-    pub(crate) fn store_documents(&self, folder: &str, documents: Vec<Value>) -> Result<Vec<Value>, String> {
+    pub(crate) fn store_documents(&self, folder: &str, documents: &[Value]) -> Result<Vec<Value>, String> {
         let (path, count) = (format!("_bulk_docs?folder={}", escape(folder)), documents.len());
         let asked = self.ask(Method::POST, &path, Some(json!({"docs": documents})));
         let (status, body) = asked.map_err(|error| error.to_string())?;
