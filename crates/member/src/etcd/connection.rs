@@ -324,7 +324,7 @@ mod tests {
             let mut sent = BytesMut::new();
             for message in &messages {
                 sent.put_u8(0);
-                sent.put_u32(message.len() as u32);
+                sent.put_u32(u32::try_from(message.len()).unwrap());
                 sent.put_slice(message);
             }
             let (mut read, mut found) = (BytesMut::new(), Vec::new());

@@ -22,13 +22,13 @@ impl Writer {
 
     /// A number that also says, by being there, which of several fields was chosen.
     pub(super) fn chosen_number(&mut self, field: u64, number: u64) {
-        self.varint(field << 3 | NUMBER);
+        self.varint((field << 3) | NUMBER);
         self.varint(number);
     }
 
     pub(super) fn bytes(&mut self, field: u64, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.varint(field << 3 | LENGTH);
+            self.varint((field << 3) | LENGTH);
             self.varint(bytes.len() as u64);
             self.0.put_slice(bytes);
         }
@@ -37,7 +37,7 @@ impl Writer {
     pub(super) fn message(&mut self, field: u64, write: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();
         write(&mut inner);
-        self.varint(field << 3 | LENGTH);
+        self.varint((field << 3) | LENGTH);
         self.varint(inner.0.len() as u64);
         self.0.unsplit(inner.0);
     }
@@ -47,11 +47,14 @@ impl Writer {
     }
 
     fn varint(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.0.put_u8(number as u8 | 0x80);
+        loop {
+            let [low, ..] = number.to_le_bytes();
             number >>= 7;
+            if number == 0 {
+                return self.0.put_u8(low & 0x7f);
+            }
+            self.0.put_u8(low | 0x80);
         }
-        self.0.put_u8(number as u8);
     }
 }
 

@@ -20,7 +20,7 @@ fn put(key: String) -> Transaction {
 #[test]
 fn what_was_answered_is_there_after_etcd_was_killed() {
     let Some(mut server) = EtcdServer::start(&[]) else { return };
-    let engine = server.engine(Duration::from_secs(2));
+    let engine = server.engine(Duration::from_secs(10));
     // One runtime for all rounds: connections live in it.
     block_on(async {
         for round in 0..3 {
@@ -53,15 +53,15 @@ fn what_was_answered_is_there_after_etcd_was_killed() {
 fn a_call_ends_in_its_time_while_etcd_is_paused_and_may_still_be_done() {
     let Some(server) = EtcdServer::start(&[]) else { return };
     block_on(async {
-        let engine = server.engine(Duration::from_millis(700));
-        engine.ask(&put("before".to_owned())).await.unwrap();
+        let (engine, patient) =
+            (server.engine(Duration::from_millis(700)), server.engine(Duration::from_secs(20)));
+        patient.ask(&put("before".to_owned())).await.unwrap();
         server.pause();
         let begun = Instant::now();
         let late = engine.ask(&put("late".to_owned())).await;
         assert!(matches!(late, Err(EtcdError::Late { .. })), "{late:?}");
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         server.go_on();
-        let patient = server.engine(Duration::from_secs(20));
         // Whichever came first has written it; both know so in the end.
         let settled = patient.ask(&put("late".to_owned())).await.unwrap();
         let again = patient.ask(&put("late".to_owned())).await.unwrap();
