@@ -23,7 +23,7 @@ const SHARED: &str = "metadata";
 /// A value is no longer.
 const VALUE_BYTES_MAX: usize = 8 << 10;
 
-/// A mailbox has so many shared entries, and so many private ones of each person.
+/// A mailbox has at most this number of shared entries, and of private ones of each person.
 const ENTRIES_MAX: usize = 100;
 
 /// What is kept of one mailbox, and of one person.
@@ -224,7 +224,7 @@ fn read(stored: &Value) -> Entries {
     entries.filter_map(|(name, stored)| Some((name.clone(), value(stored)?))).collect()
 }
 
-/// A text, or, of what is none, its bytes.
+/// A text, or bytes that are no text as numbers.
 fn written(entries: &Entries) -> Value {
     let value = |bytes: &Vec<u8>| match std::str::from_utf8(bytes) {
         Ok(text) => Value::from(text),

@@ -13,7 +13,7 @@ use crate::mail_file::{LEVEL, MailFile, Place, mailbox_of};
 use crate::mailboxes::{Shelf, own_subscriptions};
 use crate::surroundings::Surroundings;
 
-/// Of so many databases besides the person's own, at most, mailboxes are watched: those that are named or subscribed to first.
+/// Of this number of databases besides the person's own, at most, mailboxes are watched: those that are named or subscribed to first.
 const OTHERS_MAX: usize = 20;
 
 /// A folder: what stands before the names of its database's mailboxes, and its number there.

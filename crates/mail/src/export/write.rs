@@ -4,7 +4,6 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use super::{ExportFormat, ExportReport, ExportedSource, MailExportError, names};
 use crate::import::{EXPORT_MARK, EXPORTED_BY, KEYWORD_FILE, MessageState, QuotedLines};
@@ -113,13 +112,12 @@ impl FolderWriter {
                 let mut file = new_file(&path)?;
                 let copied = each_piece(source, |piece| file.write_all(piece).map_err(failed(&path)));
                 if let Err(error) = copied {
-                    // Half a message is none.
+                    // Half a message must not stay.
                     fs::remove_file(&path).map_err(failed(&path))?;
                     return Err(error);
                 }
-                let received = u64::try_from(*received_s).unwrap_or(0);
-                let received = SystemTime::UNIX_EPOCH + Duration::from_secs(received);
-                file.set_modified(received).map_err(failed(&path))?;
+                let received = jiff::Timestamp::from_second(*received_s).unwrap_or_default();
+                file.set_modified(received.into()).map_err(failed(&path))?;
             }
         }
         Ok(source.bytes())

@@ -47,8 +47,7 @@ pub(super) struct Composer<'a> {
 impl Composer<'_> {
     /// The message, with all attachments of the memo `document` in `mailbox`.
     pub(super) fn compose(&self, mailbox: &Database, document: &str) -> Result<MessageSource, DatabaseError> {
-        let kind =
-            |name: &str| Ok(mailbox.open_attachment(document, name, None, self.access)?.content_type.clone());
+        let kind = |name: &str| Ok(mailbox.open_attachment(document, name, None, self.access)?.content_type);
         let files = |name: &str| mailbox.open_attachment(document, name, None, self.access);
         self.plan(kind)?.written(self.memo, files)
     }

@@ -1,4 +1,4 @@
-//! What a message is by IMAP, whoever has written it, and in whose name it is read.
+//! What a message is by IMAP, no matter who has written it, and in whose name it is read.
 
 use std::path::Path;
 use std::time::Duration;

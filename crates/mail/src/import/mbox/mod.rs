@@ -407,7 +407,7 @@ pub(crate) struct QuotedLines {
 enum Place {
     #[default]
     Start,
-    /// Behind arrows and so many bytes of `From `, which are not written yet. It does not matter where among arrows one more stands.
+    /// Behind arrows and this number of bytes of `From `, which are not written yet. It does not matter where among arrows one more stands.
     Matched(usize),
     Within,
 }
