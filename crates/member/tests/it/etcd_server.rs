@@ -54,11 +54,11 @@ impl EtcdServer {
     }
 
     /// One that takes clients with certificates alone, such as these.
-    pub(crate) fn start_secure(flags: &[String], files: EtcdFiles) -> Option<Self> {
+    pub(crate) fn start_secure(flags: &[String], files: &EtcdFiles) -> Option<Self> {
         Self::start_with("https", flags, Some(files))
     }
 
-    fn start_with(scheme: &str, flags: &[String], files: Option<EtcdFiles>) -> Option<Self> {
+    fn start_with(scheme: &str, flags: &[String], files: Option<&EtcdFiles>) -> Option<Self> {
         let program = program()?;
         // Somebody else may take a port meanwhile.
         for _ in 0..3 {
@@ -68,7 +68,7 @@ impl EtcdServer {
                 client_url: format!("{scheme}://127.0.0.1:{}", free_port()),
                 peer_url: format!("http://127.0.0.1:{}", free_port()),
                 flags: flags.to_vec(),
-                files: files.clone(),
+                files: files.cloned(),
                 child: None,
             };
             if server.run() {

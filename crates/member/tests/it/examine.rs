@@ -86,7 +86,7 @@ fn certificates(folder: &Path) -> (Vec<String>, EtcdFiles) {
 fn certificates_on_both_sides_say_who_may_connect() {
     let folder = tempfile::tempdir().unwrap();
     let (flags, files) = certificates(folder.path());
-    let Some(server) = EtcdServer::start_secure(&flags, files.clone()) else { return };
+    let Some(server) = EtcdServer::start_secure(&flags, &files) else { return };
     assert_eq!(examined(&server.engine(PATIENCE)).findings, []);
     // Somebody with a certificate of another authority.
     let other = tempfile::tempdir().unwrap();
