@@ -108,7 +108,7 @@ function Folderful({ folder }: { folder: Folder }) {
 }
 
 async function isStarred(id: string): Promise<boolean> {
-  return texts((await readMemo(id))["$Flags"]).includes("flagged");
+  return texts((await readMemo(id))["$Flags"]).some((flag) => flag === "\\Flagged" || flag === "flagged");
 }
 
 export type Actions = {
@@ -197,7 +197,7 @@ function columnsOf(showsRecipient: boolean): Column<Row>[] {
       <input type="checkbox" tabIndex={-1} aria-label={t("selectMemo", { subject: subject(row) })} checked={selected.value.has(row.id)} onClick={(event) => event.stopPropagation()} onChange={() => toggled(row.id)} />
     ) },
     { title: "", width: "3rem", wide: true, show: (row) => {
-      const on = texts(row.value["Flags"]).includes("flagged");
+      const on = texts(row.value["Flags"]).some((flag) => flag === "\\Flagged" || flag === "flagged");
       return <button type="button" tabIndex={-1} class={`plain star ${on ? "on" : ""}`} aria-pressed={on} aria-label={t("starMemo", { subject: subject(row) })} onClick={(event) => { event.stopPropagation(); void star([row.id], !on); }}>{on ? "★" : "☆"}</button>;
     } },
     { title: showsRecipient ? t("to") : t("from"), width: "minmax(6rem, 13rem)", show: (row) => <span dir="auto">{row.unread && <span class="hidden">{t("unread")} </span>}{who(row)}</span> },

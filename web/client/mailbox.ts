@@ -222,7 +222,7 @@ export function markFolder(name: string): Promise<void> {
 /** Sets or takes away a star. Somebody else may change the document meanwhile: it is read again then. */
 export function star(ids: string[], on: boolean): Promise<void> {
   const set = async (value: boolean) => {
-    for (const id of ids) await flag(id, "flagged", value);
+    for (const id of ids) await flag(id, "\\Flagged", value);
   };
   return attempt(() => done(ids.length > 1 ? t(on ? "starred" : "unstarred", { n: ids.length }) : "", () => set(on), () => set(!on)));
 }
@@ -232,7 +232,9 @@ const ROUNDS = 4;
 export async function flag(id: string, name: string, on: boolean): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     const memo = await ask<Document>("GET", documentPath(database.value, id));
-    const flags = texts(memo["$Flags"]);
+    // What earlier releases wrote for a flag, by the name that mail programs know.
+    const names: { [word: string]: string } = { answered: "\\Answered", flagged: "\\Flagged", draft: "\\Draft", forwarded: "$Forwarded" };
+    const flags = texts(memo["$Flags"]).map((flag) => names[flag] ?? flag);
     if (flags.includes(name) === on) return;
     const wanted = on ? [...flags, name] : flags.filter((known) => known !== name);
     try {
@@ -283,7 +285,7 @@ export const filePath = (id: string, number: number) => `${documentPath(database
 export async function keepDraft(id: string, rev: string | undefined, fields: { [field: string]: Json }, files: string[]): Promise<string> {
   const folder = await made("drafts");
   const stubs = Object.fromEntries(files.map((name) => [name, { stub: true }]));
-  const body = { ...fields, $Flags: ["draft"], ...(files.length > 0 ? { _attachments: stubs } : {}), ...(rev ? { _rev: rev } : {}) } as { [field: string]: Json };
+  const body = { ...fields, $Flags: ["\\Draft"], ...(files.length > 0 ? { _attachments: stubs } : {}), ...(rev ? { _rev: rev } : {}) } as { [field: string]: Json };
   const kept = await ask<{ rev: string }>("PUT", documentPath(database.value, id), { folder: rev ? undefined : folder, read_by: person.value?.name }, { body });
   forget(id);
   return kept.rev;
@@ -335,7 +337,7 @@ export async function deliver(id: string, afterMs: number): Promise<string> {
 export async function takeBack(id: string, posting: string): Promise<Document> {
   await ask("DELETE", `_held_mail/${pathOf(posting)}`);
   const [drafts, sent] = [await made("drafts"), await made("sent")];
-  await flag(id, "draft", true);
+  await flag(id, "\\Draft", true);
   await moveAll([id], sent, drafts);
   forget(id);
   round.value++;

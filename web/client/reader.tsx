@@ -39,7 +39,7 @@ export function Reader({ id, actions, isJunk }: Props) {
 }
 
 function Memo({ memo, actions, isJunk }: { memo: Document; actions: Actions; isJunk: boolean }) {
-  const isStarred = texts(memo["$Flags"]).includes("flagged");
+  const isStarred = texts(memo["$Flags"]).some((flag) => flag === "\\Flagged" || flag === "flagged");
   return (
     <>
       <div class="buttons tools" role="toolbar" aria-label={t("mail")}>
