@@ -336,6 +336,18 @@ impl Database {
         Ok(commit)
     }
 
+    /// Whether what the next update builds on may not be durable and visible yet.
+    pub(crate) fn is_ahead(&self, writer: &Writer) -> bool {
+        writer.header.change_number > self.visible_change_number()
+    }
+
+    /// A batch that changes nothing. It is durable when all is that was written before it.
+    pub(crate) fn header_again(&self, writer: &Writer) -> Batch {
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::header(self.number()), &writer.header.encode());
+        batch
+    }
+
     /// Hands a batch that was made under the writer's lock to the store, in the way that the database is logged.
     pub(crate) fn write_batch(&self, batch: Batch, writer: &Writer) -> Result<scrinium_store::Commit> {
         let durability = if self.properties().logged { Durability::Logged } else { Durability::Flushed };

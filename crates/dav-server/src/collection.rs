@@ -301,13 +301,12 @@ impl Collections {
         let key = (database.uuid(), folder);
         // One that was moved to another volume is another database.
         let there = known.get(&key).filter(|shared| Arc::ptr_eq(&shared.database, database)).map(Arc::clone);
+        let mut is_first = false;
         let shared = there.unwrap_or_else(|| {
             if known.len() >= KNOWN_MAX {
                 known.retain(|_, shared| Arc::strong_count(shared) > 1);
             }
-            if !known.keys().any(|(uuid, _)| *uuid == database.uuid()) {
-                forget_what_is_left(database);
-            }
+            is_first = !known.keys().any(|(uuid, _)| *uuid == database.uuid());
             let shared = Arc::new(Shared {
                 database: Arc::clone(database),
                 index: Mutex::default(),
@@ -317,6 +316,10 @@ impl Collections {
             known.insert(key, Arc::clone(&shared));
             shared
         });
+        drop(known);
+        if is_first {
+            forget_what_is_left(database);
+        }
         Collection { shared, folder, owned }
     }
 }

@@ -1,5 +1,6 @@
 //! A query becomes walkers over an index.
 
+use memchr::memmem::Finder;
 use std::ops::Bound;
 
 use scrinium_store::prefix_end;
@@ -235,7 +236,15 @@ impl<'r> Planner<'r> {
     }
 
     fn pattern(&self, field: FieldId, pattern: &str, boost: f32) -> Result<Walker<'r>, FullTextError> {
-        let pattern: Vec<char> = folded(pattern).chars().collect();
+        let pattern = folded(pattern);
+        let between = pattern.strip_prefix('*').and_then(|rest| rest.strip_suffix('*'));
+        if let Some(between) = between.filter(|between| !between.contains(['*', '?'])) {
+            // What stands anywhere in a word is looked for in bytes: there may be many words.
+            let finder = Finder::new(between);
+            let accept = |word: &[u8]| finder.find(word).is_some();
+            return self.scan(&TermKind::Word.key(field, &[]), &accept, boost);
+        }
+        let pattern: Vec<char> = pattern.chars().collect();
         let literal: String = pattern.iter().take_while(|letter| !matches!(letter, '*' | '?')).collect();
         let accept = |word: &[u8]| {
             std::str::from_utf8(word).is_ok_and(|word| matches(&pattern, &word.chars().collect::<Vec<_>>()))

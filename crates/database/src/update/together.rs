@@ -401,6 +401,10 @@ fn submit(
             *results = of_part;
         }
         let Some(written) = written else {
+            // What is there already is answered when it is durable.
+            if part.database.is_ahead(writer) {
+                batch.append(&part.database.header_again(writer));
+            }
             left.push(None);
             continue;
         };

@@ -42,6 +42,21 @@ fn check_sound(server: &Server) {
     fixup(&server.databases, None, options, |finding| panic!("{finding:?}")).unwrap();
 }
 
+/// Of two who made the same at once, the second was answered before it was durable, and did not find it then.
+#[test]
+fn what_others_are_just_storing_is_answered_when_it_is_stored() {
+    let server = Server::new();
+    let database = server.databases.create("db", &InitialAccess::Everybody).unwrap();
+    for number in 0..100 {
+        let edits = || vec![edit(&conflict(number))];
+        let first = database.update(edits(), EditMode::Replicated, &SERVER).unwrap();
+        let again = database.update(edits(), EditMode::Replicated, &SERVER).unwrap();
+        assert!(again.wait().unwrap().iter().all(Result::is_ok));
+        assert_eq!(leaves(&database, &ReadOptions::default()).len(), number + 1);
+        drop(first.wait().unwrap());
+    }
+}
+
 /// The batch of an update had the document's revisions once for each edit, which came to gigabytes.
 #[test]
 fn an_update_of_hundreds_of_conflicts_of_one_document_is_one_small_batch() {

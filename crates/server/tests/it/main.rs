@@ -85,6 +85,7 @@ mod pop3;
 mod private_files;
 mod repair_killed;
 mod replication;
+mod room_race;
 mod rspamd;
 mod scarce;
 mod serve;
