@@ -113,7 +113,7 @@ fn others<'o>(
             EventScope::Mailboxes(names) => names.iter().for_each(|name| add(name.as_str())),
             // Of what stands at the top itself there are no mailboxes.
             EventScope::Subtree(names) => {
-                names.iter().for_each(|name| add(&format!("{}{LEVEL}", name.as_str())))
+                names.iter().for_each(|name| add(&format!("{}{LEVEL}", name.as_str())));
             }
         }
     }

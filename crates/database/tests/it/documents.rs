@@ -354,14 +354,14 @@ fn collecting_contents_and_updates_do_not_wait_for_each_other() {
     // Not in a scope: if they wait for each other the test must end all the same.
     let done = Arc::new(AtomicBool::new(false));
     let collecting = Arc::clone(&done);
-    std::thread::spawn(move || {
+    let mut threads = vec![std::thread::spawn(move || {
         while !collecting.load(Ordering::Relaxed) {
             databases.collect_contents().unwrap();
         }
-    });
+    })];
     for writer in 0..4 {
         let (database, ended) = (database.clone(), ended.clone());
-        std::thread::spawn(move || {
+        threads.push(std::thread::spawn(move || {
             let mut revision = None;
             for version in 0..150 {
                 let text = "text".repeat(1_000);
@@ -373,13 +373,15 @@ fn collecting_contents_and_updates_do_not_wait_for_each_other() {
                 revision = Some(json!(put(&database, &json).unwrap().revision));
             }
             ended.send(()).unwrap();
-        });
+        }));
     }
     for _ in 0..4 {
         let answered = waiting.recv_timeout(Duration::from_secs(60));
         assert!(answered.is_ok(), "updates and the collector wait for each other");
     }
     done.store(true, Ordering::Relaxed);
+    // Nobody uses the store any more when the process ends.
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 /// An update reads its documents before it has the database's lock; what others stored meanwhile must count.
