@@ -77,8 +77,10 @@ impl DirectorySearch {
         fitting.sort_by_cached_key(|(resource, room)| (resource.capacity.unwrap_or(u32::MAX), name(room)));
         let shown = fitting.iter().take(query.limit).map(|(resource, room)| {
             let mut shown = self.person(room);
-            shown["site"] = json!(resource.site);
-            shown["capacity"] = json!(resource.capacity);
+            if let Some(shown) = shown.as_object_mut() {
+                shown.insert("site".to_owned(), json!(resource.site));
+                shown.insert("capacity".to_owned(), json!(resource.capacity));
+            }
             shown
         });
         Ok(json!({"people": shown.collect::<Vec<_>>(), "sites": sites}))

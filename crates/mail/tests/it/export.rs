@@ -71,7 +71,7 @@ fn message() -> impl Strategy<Value = Message> {
 
 fn source_of(number: usize, message: &Message) -> Vec<u8> {
     let mut lines = vec![format!("Subject: number {number}"), "From: ann@example.org".to_owned()];
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         lines.push("Content-Length: 20".to_owned());
         lines.push("Status: RO".to_owned());
     }

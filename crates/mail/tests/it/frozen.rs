@@ -110,7 +110,7 @@ fn texts_and_files_are_written_as_they_always_were() {
         store(
             &database,
             &json!({"_id": "m", "Form": "Memo", "Subject": text, "Body": text}),
-            &[bytes.clone()],
+            std::slice::from_ref(&bytes),
         );
         hasher.update(seen(&composer(&server, "one.example"), &database).as_bytes());
     }
