@@ -36,7 +36,7 @@
 //! | Point | number `G` folder | [`crate::folder::record::FolderState`] |
 //! | Point | number `m` length id folder | [`crate::folder::record::Membership`] |
 //! | Point | number `M` id | what was found out about the document's source, [`crate::outline`]; derived |
-//! | Point | number `R` id | what mail clients see of a document without a source, [`crate::rendering`] |
+//! | Point | number `R` id | what mail clients see of a document without a source, as `rendering.rs` keeps it |
 //! | Point | number `d` length id person | [`crate::folder::record::Mark`]: what the person has read |
 //! | Point | number `S` id | what only the server may see of the document, [`crate::guard::Secret`] |
 //! | Point | number `p` person | [`crate::folder::record::ReadCounts`] |
